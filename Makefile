@@ -1,0 +1,103 @@
+# `make` alone lists the targets. Everything is installed into virtual environments beside this file,
+# and again only after pyproject.toml or the Makefile changed.
+
+# Any Python of 3.11 or newer: make test PYTHON=python3.13
+PYTHON   ?=
+# Handed on to pytest: make test-torch ARGS="-k mask -x"
+ARGS     ?=
+# Test processes side by side.
+JOBS     ?= 2
+
+BACKENDS := jax torch tensorflow
+# tensorflow-cpu is not built for every system; there the full package is the CPU one.
+TF       := $(if $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -)),tensorflow-cpu,tensorflow)
+# torch is pinned: the tests look at attributes of its modules and parameters one by one.
+FOR_TEST   := -e ".[jax,dev]" torch==2.13.0 $(TF) flax
+FOR_DEMO   := -e ".[jax]"
+FOR_OLDEST := -e ".[jax,dev]" keras==3.12.0
+
+# On the CPU, without start-up chatter, and one thread per test process: they share the cores already.
+QUIET  := CUDA_VISIBLE_DEVICES=-1 JAX_PLATFORMS=cpu TF_CPP_MIN_LOG_LEVEL=3
+pytest  = $(QUIET) OMP_NUM_THREADS=1 KERAS_BACKEND=$(1) $(2)/bin/python -m pytest -n $(JOBS)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-jax test-torch test-tensorflow test-oldest zoo check clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) \
+	  | awk -F '|' '{ printf "%-24s%s\n", $$1, $$2 }'
+
+demo: .venv-demo/.ready ## clone two models and show what was compared (JAX on the CPU)
+	@$(QUIET) KERAS_BACKEND=jax .venv-demo/bin/python -m ramet demo
+
+test: .venv/.ready ## every test, once on each of the three backends
+	@failed=; \
+	$(foreach b,$(BACKENDS),echo "== tests on $(b)"; \
+	  $(call pytest,$(b),.venv) --dist loadfile $(ARGS) || failed="$$failed $(b)";) \
+	$(verdict)
+
+test-jax: .venv/.ready ## every test on JAX
+test-torch: .venv/.ready ## every test on PyTorch
+test-tensorflow: .venv/.ready ## every test on TensorFlow
+test-jax test-torch test-tensorflow:
+	@$(call pytest,$(@:test-%=%),.venv) --dist loadfile $(ARGS)
+
+test-oldest: .venv-oldest/.ready ## every test on JAX with the oldest supported Keras
+	@$(call pytest,jax,.venv-oldest) --dist loadfile $(ARGS)
+
+zoo: .venv/.ready ## every architecture of keras.applications, on each backend (slow)
+	@failed=; \
+	$(foreach b,$(BACKENDS),echo "== zoo on $(b)"; \
+	  $(call pytest,$(b),.venv) -m zoo $(ARGS) || failed="$$failed $(b)";) \
+	$(verdict)
+
+check: .venv/.ready ## linters and types
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+	@.venv/bin/mypy
+
+clean: ## remove the virtual environments and every cache
+	@rm -rf .venv .venv-demo .venv-oldest dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# All backends run even when one fails: knowing which ones do is half of the answer.
+verdict = if [ -n "$$failed" ]; then echo "failed on:$$failed"; exit 1; fi; echo "passed on: $(BACKENDS)"
+
+.venv/.ready: size := torch, tensorflow, jax: 3 GB or more, a few minutes
+.venv/.ready: packages := $(FOR_TEST)
+.venv-demo/.ready: size := jax: about 700 MB, a minute or two
+.venv-demo/.ready: packages := $(FOR_DEMO)
+.venv-oldest/.ready: size := the oldest supported Keras with jax: about 700 MB, a minute or two
+.venv-oldest/.ready: packages := $(FOR_OLDEST)
+
+.venv/.ready .venv-demo/.ready .venv-oldest/.ready: pyproject.toml Makefile
+	@$(find_python); \
+	echo "setting up $(@D) ($(size), once) ..."; \
+	rm -f $@; \
+	{ $(usable) || "$$python" -m venv --clear $(@D); } \
+	  && $(@D)/bin/python -m pip install -q --disable-pip-version-check $(packages) \
+	  || { echo "ramet: $(@D) could not be set up, for the reason above; run the same command again to go on." >&2; exit 1; }; \
+	touch $@
+
+# An environment that works is kept and brought up to date; one left half-made, or asked for with another
+# Python, is made anew.
+usable = [ -z "$(PYTHON)" ] && $(@D)/bin/python -m pip --version >/dev/null 2>&1
+
+# Debian ships Python without ensurepip, which venv needs: such a Python counts as one without it. TensorFlow
+# comes late to a new Python, hence the older ones first.
+define find_python
+python=; old=; bare=; \
+for candidate in $(or $(PYTHON),python3.11 python3.12 python3.13 python3 python); do \
+  version=$$("$$candidate" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) || continue; \
+  "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { old="$$candidate is $$version"; continue; }; \
+  "$$candidate" -c 'import ensurepip, venv' 2>/dev/null || { bare="$$candidate"; continue; }; \
+  python="$$candidate"; break; \
+done; \
+if [ -z "$$python" ]; then \
+  if [ -n "$$bare" ]; then found="$$bare has no venv module (on Debian and Ubuntu: apt install python3-venv)"; \
+  elif [ -n "$$old" ]; then found="$$old"; \
+  else found="$(or $(PYTHON),python3) was not found"; fi; \
+  echo "ramet needs Python 3.11 or newer, and $$found: install one, or name one with 'make $(firstword $(MAKECMDGOALS)) PYTHON=/path/to/python3'." >&2; \
+  exit 1; \
+fi
+endef

@@ -1,0 +1,55 @@
+"""Where the values are while Keras' own loops run.
+
+On JAX, `fit`, `evaluate` and `predict` take the values out of the variables and keep them beside the model until the
+epoch ends. In a callback they can be read there; from another thread they cannot.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+import keras
+
+from ramet._keras import names
+
+_LOOPS = frozenset({"fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch"})
+
+
+def values_in_running_loops() -> dict[int, Any]:
+    """The values that loops further up in this thread hold, by id of the variable."""
+    values: dict[int, Any] = {}
+    for model in _models_in_loops(sys._getframe()):
+        state = getattr(model, names.JAX_STATE, None)
+        if not state or getattr(model, names.JAX_STATE_SYNCED, True):
+            continue
+        groups = {
+            "trainable_variables": model.trainable_variables,
+            "non_trainable_variables": model.non_trainable_variables,
+            "optimizer_variables": getattr(getattr(model, "optimizer", None), "variables", ()),
+            "metrics_variables": model.metrics_variables,
+        }
+        for group, variables in groups.items():
+            arrays = state.get(group)
+            if arrays:
+                values.update(zip(map(id, variables), arrays, strict=False))
+    return values
+
+
+def models_running_elsewhere() -> list[Any]:
+    """The models that other threads fit, evaluate or predict at this moment."""
+    own = threading.get_ident()
+    frames = sys._current_frames()
+    return [model for thread, frame in frames.items() if thread != own for model in _models_in_loops(frame)]
+
+
+def _models_in_loops(frame: FrameType | None) -> Iterator[Any]:
+    while frame is not None:
+        if frame.f_code.co_name in _LOOPS:
+            owner = frame.f_locals.get("self")
+            if isinstance(owner, keras.Model):
+                yield owner
+        frame = frame.f_back

@@ -1,0 +1,192 @@
+"""The door of the twin room: what may be cloned, the walk, the finish, and errors with a path."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from typing import Any
+
+import keras
+
+from ramet._keras import kinds, names
+from ramet._keras.version import check_version
+from ramet._twin.copier import Copier, Refusal
+from ramet._twin.finish import finish
+from ramet._twin.functions import wrongly_shared
+from ramet._twin.plans import plan_for
+from ramet._twin.rename import rename
+from ramet._twin.seed import reseed
+from ramet._twin.state_in_globals import report_globals
+from ramet._twin.values import Unsettled, check_nothing_moved, copy_values, moving
+from ramet._twin.weak import unsettled_references
+from ramet._twin.where import describe, path_to
+from ramet.errors import ArgumentError, CannotCopyError, NotAModelError
+
+_TRIES = 5
+
+
+def clone(
+    target: Any,
+    *,
+    name: str | None = None,
+    seed: int | None = None,
+    keep_compiled: bool = True,
+    share: Iterable[Any] = (),
+) -> Any:
+    """The twin of a model, or of a collection of them; see `ramet.clone`."""
+    check_version()
+    roots = _roots(target)
+    _check_name(name, target)
+    _check_seed(seed)
+    shared = list(share)
+    for _ in range(_TRIES):
+        try:
+            copier = _walk(roots, shared, keep_compiled)
+            break
+        except Unsettled:
+            continue
+        except Refusal as refusal:
+            raise _explain(refusal, roots) from refusal.__cause__
+    else:
+        raise moving(_TRIES)
+    twins = [copier.copy(root) for root in roots]
+    finish(copier)
+    if name is not None:
+        rename(twins[0], roots[0].name, name, copier)
+    if seed is not None:
+        reseed(twins, seed, copier)
+    report_globals(copier)
+    return _in_structure(target, twins)
+
+
+def _walk(roots: list[Any], shared: list[Any], keep_compiled: bool) -> Copier:
+    """Copy until nothing waits. Starts again, knowing more, where an early guess turned out wrong."""
+    forced: set[int] = set()
+    while True:
+        copier = Copier(plan_for)
+        copier.keep_compiled = keep_compiled
+        copier.forced = forced
+        for value in shared:
+            copier.share(value)
+        for root in sorted(roots, key=lambda root: isinstance(root, keras.optimizers.Optimizer)):
+            if isinstance(root, keras.optimizers.Optimizer):
+                _keep_foreign_variables(root, copier)
+            copier.copy(root)
+            copier.run()
+        again = wrongly_shared(copier) | unsettled_references(copier)
+        if again - forced:
+            forced = forced | again
+            continue
+        while copier.finishers:
+            copier.finishers.pop(0)(copier)
+            copier.run()
+        copy_values(copier)
+        check_nothing_moved(copier)
+        return copier
+
+
+def _keep_foreign_variables(optimizer: Any, copier: Copier) -> None:
+    """An optimizer on its own goes on optimising the same variables; with its model, the twin's."""
+    for variable in _optimized(optimizer):
+        if id(variable) not in copier.memo:
+            copier.share(variable)
+
+
+def _optimized(optimizer: Any) -> list[Any]:
+    variables = list(optimizer.__dict__.get(names.OPTIMIZED) or ())
+    inner = optimizer.__dict__.get("inner_optimizer")
+    return variables + (_optimized(inner) if inner is not None else [])
+
+
+def _roots(target: Any) -> list[Any]:
+    if kinds.is_clonable(target):
+        return [target]
+    if isinstance(target, list | tuple | dict):
+        items = list(target.items()) if isinstance(target, dict) else list(enumerate(target))
+        for key, item in items:
+            if not kinds.is_clonable(item):
+                raise _not_a_model(item, f"item {key!r}")
+        return [item for _, item in items]
+    raise _not_a_model(target, "")
+
+
+def _not_a_model(value: Any, place: str) -> NotAModelError:
+    if isinstance(value, type):
+        found, fix = f"the class {value.__name__}", f"pass an instance, {value.__name__}(...)."
+    elif inspect.isroutine(value):
+        found, fix = f"the function {getattr(value, '__name__', '?')}", "pass the model that it makes."
+    else:
+        found, fix = _shown(value), "pass a keras model, or a list of them."
+    return NotAModelError(
+        f"Cannot clone {f'{place} of the collection' if place else found}: it is not a model.",
+        expected="a keras model, layer, optimizer or metric, or a list, tuple or dict of them",
+        found=f"{found} (class {type(value).__name__})",
+        fix=fix,
+    )
+
+
+def _shown(value: Any) -> str:
+    text = repr(value) if isinstance(value, int | float | str | bytes | None) else ""
+    return text if text and len(text) <= 40 else f"an object of class {type(value).__name__}"
+
+
+def _check_name(name: Any, target: Any) -> None:
+    if name is None:
+        return
+    if isinstance(target, list | tuple | dict):
+        raise ArgumentError(
+            "Cannot clone a collection with name=: one name cannot stand for several objects.",
+            found=f"name={name!r} with a {type(target).__name__} of {len(target)}",
+            fix="clone without name=, or clone each on its own.",
+        )
+    if not isinstance(name, str) or not name or "/" in name:
+        raise ArgumentError(
+            f"Cannot clone '{target.name}' with name={name!r}: a name is a text without '/'.",
+            fix="choose another name.",
+        )
+    if name == target.name:
+        raise ArgumentError(
+            f"Cannot clone '{target.name}' with name={name!r}: that is the original's name.",
+            fix="choose a name that differs, or leave name= out for an exact twin.",
+        )
+
+
+def _check_seed(seed: Any) -> None:
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
+        raise ArgumentError(
+            f"Cannot clone with seed={seed!r}: a seed is an int.",
+            found=f"a {type(seed).__name__}",
+            fix="pass an int, or leave seed= out to keep the random state.",
+        )
+
+
+def _explain(refusal: Refusal, roots: list[Any]) -> CannotCopyError:
+    """The refusal with the way to the object."""
+    root = roots[0]
+    path, owner = root.name, root
+    for candidate in roots:
+        path, owner = path_to(refusal.culprit, candidate, candidate.name)
+        if path != candidate.name:
+            root = candidate
+            break
+    kind = type(refusal.culprit)
+    default = (
+        f"register a plan, ramet.register_copy({kind.__name__}, how), or keep it as it is with share=[...]."
+    )
+    fix = refusal.fix or default
+    return CannotCopyError(
+        f"Cannot clone '{root.name}': {path} is a {kind.__name__}; {refusal.reason}.",
+        found=describe(owner, path),
+        fix=fix if fix.endswith(".") else f"{fix}.",
+        path=path,
+    )
+
+
+def _in_structure(target: Any, twins: list[Any]) -> Any:
+    if kinds.is_clonable(target):
+        return twins[0]
+    if isinstance(target, dict):
+        return type(target)(zip(target, twins, strict=True))
+    if isinstance(target, tuple) and hasattr(target, "_fields"):
+        return type(target)(*twins)
+    return type(target)(twins)

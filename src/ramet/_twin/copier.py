@@ -1,0 +1,196 @@
+"""The walk: one memo, a worklist, no recursion.
+
+`copy(old)` answers at once, with a shared object, a finished immutable one, or an empty shell whose filling waits in
+the worklist. So a chain of objects of any length is copied at the default recursion limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ramet.errors import CannotCopyError
+
+_MISSING: Any = object()
+
+# Objects live at addresses far above this; a smaller int is no `id`.
+SMALLEST_ID = 1 << 32
+
+
+class Plan:
+    """How objects of one class are copied. One instance serves all objects of the class."""
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        """The twin of `old`, perhaps still empty. Called once an object, when the memo does not know it."""
+        raise NotImplementedError
+
+    def shares(self, old: Any, copier: Copier) -> bool:
+        """Whether `copy` would return `old` itself."""
+        return False
+
+
+class Share(Plan):
+    """Nothing can change it, or there is only one of it: the twin uses the very same object."""
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        return old
+
+    def shares(self, old: Any, copier: Copier) -> bool:
+        return True
+
+
+class Shell(Plan):
+    """A mutable object: made empty at once, filled later from the worklist."""
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        new = self.start(old, copier)
+        copier.memo[id(old)] = new
+        copier.todo.append((self, old, new))
+        return new
+
+    def start(self, old: Any, copier: Copier) -> Any:
+        """A new, empty object of the same class."""
+        raise NotImplementedError
+
+    def fill(self, old: Any, new: Any, copier: Copier) -> None:
+        """Put the twins of the parts of `old` into `new`."""
+        raise NotImplementedError
+
+
+class Assembly(Plan):
+    """An immutable object: made from its parts, so its parts come first."""
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        return copier.assemble(old)
+
+    def parts(self, old: Any, copier: Copier) -> Iterable[Any]:
+        """What must be copied before `make` can be called."""
+        raise NotImplementedError
+
+    def make(self, old: Any, copier: Copier) -> Any:
+        """The new object, or `old` itself where none of its parts changed."""
+        raise NotImplementedError
+
+
+class Copier:
+    """One copy of one object graph: what was copied to what, and what is still to be done."""
+
+    def __init__(self, plan_for: Callable[[type], Plan]) -> None:
+        self.memo: dict[int, Any] = {}
+        self.plans: dict[type, Plan] = {}
+        self.todo: list[tuple[Any, Any, Any]] = []
+        self.late: list[tuple[Any, Any, Any]] = []
+        self.kept: list[Any] = []  # temporaries, kept alive because the memo knows them by id
+        self.finishers: list[Callable[[Copier], None]] = []
+        self.records: dict[str, list[Any]] = {}  # what the plans noted for the finish step, by topic
+        self.forced: set[int] = set()  # functions that must be copied although they looked stateless
+        self.keep_compiled = True
+        self._plan_for = plan_for
+        self._in_progress: set[int] = set()
+
+    def copy(self, old: Any) -> Any:
+        """The twin of `old`; the same answer however often it is asked."""
+        new = self.memo.get(id(old), _MISSING)
+        if new is not _MISSING:
+            return new
+        cls = type(old)
+        plan = self.plans.get(cls)
+        if plan is None:
+            plan = self.plans[cls] = self._plan_for(cls)
+        return plan.copy(old, self)
+
+    def plan_of(self, old: Any) -> Plan:
+        """The plan for the class of `old`."""
+        cls = type(old)
+        plan = self.plans.get(cls)
+        if plan is None:
+            plan = self.plans[cls] = self._plan_for(cls)
+        return plan
+
+    def shares(self, old: Any) -> bool:
+        """Whether the twin will use the very same object."""
+        new = self.memo.get(id(old), _MISSING)
+        if new is not _MISSING:
+            return new is old
+        return self.plan_of(old).shares(old, self)
+
+    def share(self, old: Any) -> None:
+        """From now on the twin uses this very object."""
+        self.memo[id(old)] = old
+        self.kept.append(old)
+
+    def record(self, topic: str) -> list[Any]:
+        """The list of what was noted about a topic."""
+        return self.records.setdefault(topic, [])
+
+    def run(self) -> None:
+        """Fill everything that waits, then what had to wait for that."""
+        while self.todo or self.late:
+            self.settle()
+            if self.late:
+                plan, old, new = self.late.pop(0)
+                plan.fill_late(old, new, self)
+
+    def settle(self) -> None:
+        """Fill every shell that is known so far."""
+        todo = self.todo
+        while todo:
+            plan, old, new = todo.pop()
+            plan.fill(old, new, self)
+
+    def assemble(self, root: Any) -> Any:
+        """The twin of an immutable object, its immutable parts made first, from the innermost out."""
+        memo = self.memo
+        stack = [root]
+        opened: set[int] = set()
+        while stack:
+            old = stack[-1]
+            if id(old) in memo:
+                stack.pop()
+                continue
+            plan = self.plan_of(old)
+            if not isinstance(plan, Assembly):
+                memo[id(old)] = plan.copy(old, self)
+                stack.pop()
+                continue
+            if id(old) not in opened:
+                opened.add(id(old))
+                waiting = [
+                    part
+                    for part in plan.parts(old, self)
+                    if id(part) not in memo and isinstance(self.plan_of(part), Assembly)
+                ]
+                if any(id(part) in opened for part in waiting):
+                    self.refuse(old, "it contains itself through objects that cannot change")
+                if waiting:
+                    stack.extend(waiting)
+                    continue
+            memo[id(old)] = plan.make(old, self)
+            self.kept.append(old)
+            stack.pop()
+        return memo[id(root)]
+
+    def enter(self, old: Any) -> None:
+        """Guard a plan that runs foreign code against asking for the object that is being made."""
+        if id(old) in self._in_progress:
+            self.refuse(old, "its copy function asked for the very object it was making")
+        self._in_progress.add(id(old))
+
+    def leave(self, old: Any) -> None:
+        """The foreign code is done."""
+        self._in_progress.discard(id(old))
+
+    def refuse(self, old: Any, reason: str, fix: str | None = None) -> None:
+        """Stop: this object cannot be copied. `clone` adds where it stands."""
+        raise Refusal(old, reason, fix)
+
+
+class Refusal(Exception):
+    """Inside the twin room: an object that cannot be copied, not yet with its path."""
+
+    def __init__(self, culprit: Any, reason: str, fix: str | None = None) -> None:
+        super().__init__(reason)
+        self.culprit = culprit
+        self.reason = reason
+        self.fix = fix
+        self.error: type[CannotCopyError] = CannotCopyError

@@ -1,0 +1,115 @@
+"""After the walk: what is derived from identity is made again for the twin.
+
+Keras keeps calls under keys made from ids, optimizers know variables by id, trackers list ids. Copied as they are, saving
+fails, `fit` fails, and untracking silently does nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ramet._keras import calls, names
+from ramet._twin.containers import id_of_twin
+from ramet._twin.copier import Copier
+
+
+def finish(copier: Copier) -> None:
+    """Rebuild everything that holds identities. Only here are objects touched that were shared by wish."""
+    positions = _place_calls(copier)
+    _write_histories(copier, positions)
+    _name_calls(copier, positions)
+    _list_tracked(copier)
+    _index_variables(copier)
+    for target, name, value in copier.record("ids"):
+        target[name] = id_of_twin(value, copier)
+
+
+def _place_calls(copier: Copier) -> dict[int, int]:
+    """Give each op of the twin its calls, in their order; answer with each call's position."""
+    memo = copier.memo
+    positions: dict[int, int] = {}
+    for old, new in copier.record("ops"):
+        own = [memo[id(call)] for call in calls.inbound(old) if id(call) in memo]
+        positions.update((id(call), position) for position, call in enumerate(own))
+        if own:
+            calls.put(new.__dict__[names.INBOUND], own)
+        following = [memo[id(call)] for call in calls.outbound(old) if id(call) in memo]
+        if following:
+            calls.put(new.__dict__[names.OUTBOUND], following)
+        old_ids, new_ids = old.__dict__.get(names.LOSS_IDS), new.__dict__.get(names.LOSS_IDS)
+        if old_ids:
+            set.update(new_ids, [id(memo[key]) for key in list(old_ids) if key in memo])
+    _call_shared_ops(copier, positions)
+    return positions
+
+
+def _call_shared_ops(copier: Copier, positions: dict[int, int]) -> None:
+    """An op shared by wish (`share=`) is called in both graphs: it is told of the twin's calls, as Keras would."""
+    for old_call, new_call in copier.record("calls"):
+        op = new_call.operation
+        if op is old_call.operation and op is not None:
+            positions[id(new_call)] = len(calls.inbound(op))
+            calls.put(getattr(op, names.INBOUND), [new_call])
+        for tensor in new_call.input_tensors:
+            found = calls.history(_original(tensor, copier))
+            if found is not None and copier.memo.get(id(found[0])) is found[0]:
+                calls.put(getattr(found[0], names.OUTBOUND), [new_call])
+
+
+def _original(tensor: Any, copier: Copier) -> Any:
+    originals: dict[int, Any] = copier.records.setdefault("originals", {})  # type: ignore[arg-type]
+    if not originals:
+        originals.update((id(new), old) for old, new in copier.record("tensors"))
+    return originals.get(id(tensor), tensor)
+
+
+def _write_histories(copier: Copier, positions: dict[int, int]) -> None:
+    memo = copier.memo
+    for old, new in copier.record("tensors"):
+        found = calls.history(old)
+        if found is None:
+            if names.HISTORY in old.__dict__:
+                new.__dict__[names.HISTORY] = old.__dict__[names.HISTORY]
+            continue
+        op, _, index = found
+        position = positions[id(memo[id(calls.producer(old))])]
+        calls.set_history(new, old, copier.copy(op), position, index)
+
+
+def _name_calls(copier: Copier, positions: dict[int, int]) -> None:
+    """The keys under which functional models know their calls."""
+    memo = copier.memo
+    for old, new in copier.record("ops"):
+        keys = old.__dict__.get(names.NODES)
+        if keys is None:
+            continue
+        by_id = {id(op): op for op in old.operations}
+        twin_keys = set()
+        for key in keys:
+            op_id, position = calls.split_node_key(key)
+            call = calls.inbound(by_id[op_id])[position]
+            twin_keys.add(calls.node_key(copier.copy(by_id[op_id]), positions[id(memo[id(call)])]))
+        new.__dict__[names.NODES] = twin_keys
+        if names.NNX_OPS in old.__dict__:
+            ops = [copier.copy(op) for op in old.__dict__[names.NNX_OPS].values()]
+            new.__dict__[names.NNX_OPS] = {id(op): op for op in ops}
+
+
+def _list_tracked(copier: Copier) -> None:
+    for _, new in copier.record("trackers"):
+        stores = getattr(new, names.STORES)
+        new.__dict__[names.STORED_IDS] = {name: {id(item) for item in store} for name, (_, store) in stores.items()}
+
+
+def _index_variables(copier: Copier) -> None:
+    for old, new in copier.record("optimizers"):
+        indices = old.__dict__.get(names.VARIABLE_INDICES)
+        if not indices:
+            continue
+        variables = list(old.__dict__[names.OPTIMIZED])
+        key_of = getattr(new, names.VARIABLE_KEY)
+        twin_indices = {key_of(copier.copy(variables[index])): index for index in indices.values()}
+        target = new.__dict__[names.VARIABLE_INDICES]
+        plain = getattr(target, "__wrapped__", target)
+        dict.clear(plain)
+        dict.update(plain, twin_indices)

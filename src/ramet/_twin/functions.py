@@ -1,0 +1,234 @@
+"""Functions, cells, methods and partials.
+
+Functions are shared unless something that can change is reached through them. Keras' registry is keyed by the function
+object: a copied function has lost its registered name, so only those are copied that must be.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import sys
+import types
+from collections.abc import Iterable
+from typing import Any
+
+from ramet._twin.atoms import ATOMS
+from ramet._twin.copier import Assembly, Copier, Plan, Shell
+
+
+def is_importable(value: Any) -> bool:
+    """Whether the object is what its own module and qualified name lead to: a global, of which there is one."""
+    module = sys.modules.get(getattr(value, "__module__", None) or "")
+    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
+    if module is None or not isinstance(name, str) or "<locals>" in name:
+        return False
+    found: Any = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found is value
+
+
+def cell_contents(function: Any) -> list[Any]:
+    """What the cells of a closure hold; empty cells hold nothing."""
+    contents = []
+    for cell in function.__closure__ or ():
+        try:
+            contents.append(cell.cell_contents)
+        except ValueError:  # an empty cell
+            continue
+    return contents
+
+
+@functools.lru_cache(maxsize=4096)
+def rebinds_its_closure(code: types.CodeType) -> bool:
+    """Whether the function assigns to a `nonlocal` name: its cells are state then, whatever they hold."""
+    free = set(code.co_freevars)
+    return any(
+        step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in free
+        for step in dis.get_instructions(code)
+    )
+
+
+def function_parts(function: Any) -> list[Any]:
+    """Everything a function holds besides its code and globals."""
+    return [
+        *cell_contents(function),
+        *(function.__defaults__ or ()),
+        *(function.__kwdefaults__ or {}).values(),
+        *function.__dict__.values(),
+    ]
+
+
+class FunctionPlan(Plan):
+    """A Python function: shared, or copied with its cells, defaults and attributes."""
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        if self.shares(old, copier):
+            copier.memo[id(old)] = old
+            copier.record("functions").append(old)
+            return old
+        cells = tuple(copier.copy(cell) for cell in old.__closure__ or ())
+        new = types.FunctionType(old.__code__, old.__globals__, old.__name__, None, cells)
+        copier.memo[id(old)] = new
+        copier.todo.append((self, old, new))
+        copier.record("functions").append(old)
+        return new
+
+    def fill(self, old: Any, new: Any, copier: Copier) -> None:
+        """Defaults, attributes and names of a copied function."""
+        if old.__defaults__:
+            new.__defaults__ = copier.copy(old.__defaults__)
+        if old.__kwdefaults__:
+            new.__kwdefaults__ = {k: copier.copy(v) for k, v in old.__kwdefaults__.items()}
+        new.__qualname__ = old.__qualname__
+        new.__module__ = old.__module__
+        new.__doc__ = old.__doc__
+        if old.__annotations__:
+            new.__annotations__ = dict(old.__annotations__)
+        for name, value in old.__dict__.copy().items():
+            new.__dict__[name] = copier.copy(value)
+
+    def shares(self, old: Any, copier: Copier) -> bool:
+        if not (old.__closure__ or old.__defaults__ or old.__kwdefaults__ or old.__dict__):
+            return True
+        return id(old) not in copier.forced and not reaches_state(old, copier)
+
+
+def reaches_state(function: Any, copier: Copier) -> bool:
+    """Whether a function leads to anything that the twin must have for itself.
+
+    Of a global function, only Keras state counts: its caches belong to its module, as any other global does.
+    """
+    only_keras = is_importable(function)
+    seen: set[int] = set()
+    stack = [function]
+    while stack:
+        value = stack.pop()
+        if type(value) in ATOMS or id(value) in seen:
+            continue
+        seen.add(id(value))
+        known = copier.memo.get(id(value))
+        if known is not None:
+            if known is not value and _counts(value, only_keras, copier):
+                return True
+            continue
+        if isinstance(value, types.FunctionType):
+            if value is not function and is_importable(value):
+                continue
+            if not only_keras and rebinds_its_closure(value.__code__):
+                return True
+            stack.extend(function_parts(value))
+        elif isinstance(value, tuple | frozenset):
+            stack.extend(value)
+        elif isinstance(value, types.MethodType):
+            stack.extend((value.__func__, value.__self__))
+        elif not copier.shares(value) and _counts(value, only_keras, copier):
+            return True
+    return False
+
+
+def _counts(value: Any, only_keras: bool, copier: Copier) -> bool:
+    return not only_keras or getattr(copier.plan_of(value), "is_state", False)
+
+
+class CellPlan(Shell):
+    """A cell of a closure."""
+
+    def start(self, old: Any, copier: Copier) -> Any:
+        return types.CellType()
+
+    def fill(self, old: Any, new: Any, copier: Copier) -> None:
+        try:
+            new.cell_contents = copier.copy(old.cell_contents)
+        except ValueError:  # an empty cell stays empty
+            return
+
+
+class MethodPlan(Assembly):
+    """A bound method: the function bound to the twin."""
+
+    def parts(self, old: Any, copier: Copier) -> Iterable[Any]:
+        return (old.__func__, old.__self__)
+
+    def make(self, old: Any, copier: Copier) -> Any:
+        function, owner = copier.copy(old.__func__), copier.copy(old.__self__)
+        if function is old.__func__ and owner is old.__self__:
+            return old
+        return types.MethodType(function, owner)
+
+    def shares(self, old: Any, copier: Copier) -> bool:
+        return copier.shares(old.__func__) and copier.shares(old.__self__)
+
+
+class BuiltinMethodPlan(Assembly):
+    """A builtin function (shared), or a builtin method of an object (that of the object's twin)."""
+
+    def parts(self, old: Any, copier: Copier) -> Iterable[Any]:
+        return (old.__self__,)
+
+    def make(self, old: Any, copier: Copier) -> Any:
+        owner = copier.copy(old.__self__)
+        return old if owner is old.__self__ else getattr(owner, old.__name__)
+
+    def shares(self, old: Any, copier: Copier) -> bool:
+        return copier.shares(old.__self__)
+
+
+class PartialPlan(Assembly):
+    """A `functools.partial`. Its keywords are a dict that can change, so it is never shared."""
+
+    def parts(self, old: Any, copier: Copier) -> Iterable[Any]:
+        return (old.func, old.args, *old.keywords.values())
+
+    def make(self, old: Any, copier: Copier) -> Any:
+        new = functools.partial.__new__(
+            type(old),
+            copier.copy(old.func),
+            *copier.copy(old.args),
+            **{k: copier.copy(v) for k, v in old.keywords.items()},
+        )
+        for name, value in old.__dict__.items():
+            new.__dict__[name] = copier.copy(value)
+        return new
+
+
+class CachedFunctionPlan(Assembly):
+    """A function behind `functools.lru_cache`: shared, or wrapped anew, with an empty cache."""
+
+    def parts(self, old: Any, copier: Copier) -> Iterable[Any]:
+        return (old.__wrapped__,)
+
+    def make(self, old: Any, copier: Copier) -> Any:
+        function = copier.copy(old.__wrapped__)
+        if function is old.__wrapped__:
+            return old
+        return functools.lru_cache(**old.cache_parameters())(function)
+
+    def shares(self, old: Any, copier: Copier) -> bool:
+        return is_importable(old) or copier.shares(old.__wrapped__)
+
+
+FUNCTION_PLANS: dict[type, Any] = {
+    types.FunctionType: FunctionPlan(),
+    types.CellType: CellPlan(),
+    types.MethodType: MethodPlan(),
+    types.BuiltinFunctionType: BuiltinMethodPlan(),
+    types.MethodWrapperType: BuiltinMethodPlan(),
+    functools.partial: PartialPlan(),
+    functools._lru_cache_wrapper: CachedFunctionPlan(),
+}
+
+
+def wrongly_shared(copier: Copier) -> set[int]:
+    """Functions that were shared although a cell of theirs was copied for another function.
+
+    Two functions may share a cell that only one of them assigns to. Whichever was looked at first could not know.
+    """
+    memo = copier.memo
+    return {
+        id(function)
+        for function in copier.record("functions")
+        if memo.get(id(function)) is function
+        and any(memo.get(id(cell), cell) is not cell for cell in function.__closure__ or ())
+    }

@@ -1,0 +1,162 @@
+"""Keras' own classes: attributes into a bare object, with the attributes that need more than a copy.
+
+Three kinds of attribute are special: those that hold identities (ids, positions), those that belong to the running or
+compiled original, and the list of calls, of which a twin takes its own and no others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+
+from ramet._keras import calls, kinds, names
+from ramet._twin.copier import Copier, Plan
+from ramet._twin.objects import AttributesPlan, Handler
+
+
+def keras_plan(cls: type) -> Plan | None:
+    """The plan for a class of Keras' or a subclass of one, or None."""
+    if not kinds.is_keras_class(cls):
+        return None
+    if issubclass(cls, keras.KerasTensor):
+        return TensorPlan(cls, {names.HISTORY: _later})
+    if issubclass(cls, keras.Variable):
+        return VariablePlan(cls, {names.VALUE: _value}, is_state=True)
+    if issubclass(cls, keras.Operation):
+        return OpPlan(cls, _op_handlers(cls), is_state=True)
+    if kinds.is_call_class(cls):
+        return NotedPlan("calls", cls)
+    if kinds.is_tracker_class(cls):
+        return NotedPlan("trackers", cls, {names.STORED_IDS: _later})
+    if issubclass(cls, keras.optimizers.Optimizer):
+        return NotedPlan("optimizers", cls, is_state=True)
+    if issubclass(cls, keras.random.SeedGenerator):
+        return NotedPlan("generators", cls, is_state=True)
+    if issubclass(cls, keras.initializers.Initializer):
+        return NotedPlan("initializers", cls)
+    if issubclass(cls, keras.metrics.Metric | keras.losses.Loss):
+        return AttributesPlan(cls, is_state=True)
+    if issubclass(cls, dict | list | set | tuple):
+        return None  # the containers that track
+    return AttributesPlan(cls)
+
+
+class NotedPlan(AttributesPlan):
+    """Attributes, and a note of each object for the finish step."""
+
+    def __init__(self, topic: str, cls: type, handlers: dict[str, Handler] | None = None, is_state: bool = False):
+        super().__init__(cls, handlers, is_state)
+        self.topic = topic
+
+    def start(self, old: Any, copier: Copier) -> Any:
+        new = super().start(old, copier)
+        copier.record(self.topic).append((old, new))
+        return new
+
+
+class VariablePlan(NotedPlan):
+    """A Keras variable on any backend. Its value may be copied later, together with others."""
+
+    def __init__(self, cls: type, handlers: dict[str, Handler], is_state: bool) -> None:
+        super().__init__("variables", cls, handlers, is_state)
+
+
+def _value(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
+    if value is None or getattr(copier.plan_of(value), "is_batched", False):
+        target[name] = None
+        copier.record("values").append((old, target))
+    else:
+        target[name] = copier.copy(value)
+
+
+class TensorPlan(AttributesPlan):
+    """A symbolic tensor. The call it comes from belongs to the twin as well."""
+
+    def fill(self, old: Any, new: Any, copier: Copier) -> None:
+        super().fill(old, new, copier)
+        copier.record("tensors").append((old, new))
+        producer = calls.producer(old)
+        if producer is not None:
+            copier.copy(producer)
+
+
+class OpPlan(NotedPlan):
+    """A layer, model or raw operation."""
+
+    def __init__(self, cls: type, handlers: dict[str, Handler], is_state: bool) -> None:
+        super().__init__("ops", cls, handlers, is_state)
+
+
+def _op_handlers(cls: type) -> dict[str, Handler]:
+    handlers: dict[str, Handler] = {
+        names.INBOUND: _empty_calls,
+        names.OUTBOUND: _empty_calls,
+        names.LOSS_IDS: _empty_ids,
+        names.TF_DEPENDENCIES: _dependencies,
+        names.TF_DEPENDENCY_NAMES: _dependency_names,
+    }
+    if issubclass(cls, keras.Function):
+        handlers[names.NODES] = _later
+        handlers[names.NNX_OPS] = _later
+    if issubclass(cls, keras.Model):
+        handlers |= dict.fromkeys(names.COMPILED, _compiled) | dict.fromkeys(names.RUNNING, _running)
+    return handlers
+
+
+def _later(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
+    """Made in the finish step; named now so that attributes keep their order."""
+    target[name] = None
+
+
+def _empty_calls(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
+    """A list of the same class, without the calls: the finish step puts in those that are part of the twin."""
+    new = copier.memo[id(value)] = list.__new__(type(value))
+    for attribute, part in getattr(value, "__dict__", {}).items():
+        new.__dict__[attribute] = [] if attribute in calls.WRAPPED else copier.copy(part)
+    target[name] = new
+
+
+def _empty_ids(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
+    """A set of the same class, without the ids: the finish step puts in those of the twin's objects."""
+    new = copier.memo[id(value)] = set.__new__(type(value))
+    for attribute, part in getattr(value, "__dict__", {}).items():
+        new.__dict__[attribute] = copier.copy(part)
+    target[name] = new
+
+
+def _running(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
+    """Compiled functions and the state of a running loop belong to the original."""
+    target[name] = names.RUNNING[name]
+
+
+def _compiled(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
+    if copier.keep_compiled:
+        target[name] = copier.copy(value)
+    elif names.COMPILED[name] is not names.ABSENT:
+        target[name] = names.COMPILED[name]
+
+
+def _dropped(old: Any, copier: Copier) -> set[str]:
+    if not isinstance(old, keras.Model):
+        return set()
+    return set(names.RUNNING) | (set() if copier.keep_compiled else set(names.COMPILED))
+
+
+def _dependencies(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
+    """What TensorFlow's checkpoints refer to; compiled functions sit among them."""
+    dropped = _dropped(old, copier)
+    new = copier.memo[id(value)] = list.__new__(type(value))
+    for attribute, part in getattr(value, "__dict__", {}).items():
+        new.__dict__[attribute] = copier.copy(part)
+    list.extend(new, [copier.copy(reference) for reference in list(value) if reference.name not in dropped])
+    target[name] = new
+
+
+def _dependency_names(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
+    dropped = _dropped(old, copier)
+    new = copier.memo[id(value)] = dict.__new__(type(value))
+    for attribute, part in getattr(value, "__dict__", {}).items():
+        new.__dict__[attribute] = copier.copy(part)
+    dict.update(new, {key: copier.copy(part) for key, part in list(value.items()) if key not in dropped})
+    target[name] = new

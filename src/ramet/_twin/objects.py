@@ -1,0 +1,232 @@
+"""Objects of ordinary classes: attributes into a bare new object, or by the object's own copy protocol."""
+
+from __future__ import annotations
+
+import copyreg
+import gc
+import types
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from ramet._twin.atoms import ATOMS, HEAP_TYPE
+from ramet._twin.copier import SMALLEST_ID, Assembly, Copier, Plan, Shell
+from ramet._twin.functions import is_importable
+
+# Given the old value: what the twin gets. The third kind of answer is ABSENT, for no attribute at all.
+Handler = Callable[[Any, Any, str, Any, Copier], None]
+
+
+def slot_names(cls: type) -> list[str]:
+    """The names that `__slots__` gave to instances, of all bases."""
+    names = []
+    for base in cls.__mro__:
+        slots = base.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name in ("__dict__", "__weakref__"):
+                continue
+            if name.startswith("__") and not name.endswith("__"):
+                name = f"_{base.__name__.lstrip('_')}{name}"
+            names.append(name)
+    return names
+
+
+class AttributesPlan(Shell):
+    """Attributes and slots, copied into a bare new object: no `__init__` runs, no `__setattr__` is called.
+
+    `handlers` names the attributes that need something else than a copy.
+    """
+
+    def __init__(self, cls: type, handlers: dict[str, Handler] | None = None, is_state: bool = False) -> None:
+        self.slots = slot_names(cls)
+        self.handlers = handlers or {}
+        self.is_state = is_state
+
+    def start(self, old: Any, copier: Copier) -> Any:
+        return object.__new__(type(old))
+
+    def fill(self, old: Any, new: Any, copier: Copier) -> None:
+        source = getattr(old, "__dict__", None)
+        if source:
+            copy, handlers, target = copier.copy, self.handlers, new.__dict__
+            # `dict.copy` is one step for other threads, which may call the model meanwhile.
+            for name, value in source.copy().items():
+                kind = type(value)
+                if name in handlers:
+                    handlers[name](old, target, name, value, copier)
+                elif kind is int and value >= SMALLEST_ID:
+                    copier.record("ids").append((target, name, value))
+                    target[name] = value
+                elif kind in ATOMS:
+                    target[name] = value
+                else:
+                    target[name] = copy(value)
+        for name in self.slots:
+            try:
+                value = getattr(old, name)
+            except AttributeError:  # a slot that was never filled
+                continue
+            object.__setattr__(new, name, copier.copy(value))
+
+
+class GlobalOrAttributesPlan(AttributesPlan):
+    """An object that may be a global under its own name, as decorated functions are: those are shared."""
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        return old if self.shares(old, copier) else super().copy(old, copier)
+
+    def shares(self, old: Any, copier: Copier) -> bool:
+        return callable(old) and is_importable(old)
+
+
+class DeepCopyPlan(Plan):
+    """A class with a `__deepcopy__` of its own: it is asked, with our memo as its memo."""
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        if self.shares(old, copier):
+            return old
+        copier.enter(old)
+        # Its `__deepcopy__` would hand Keras objects inside to Keras' own, which saves and loads. They go first.
+        for part in reached(old):
+            if getattr(copier.plan_of(part), "is_state", False):
+                copier.copy(part)
+        try:
+            new = old.__deepcopy__(copier.memo)
+        except Exception as error:
+            copier.refuse(old, f"its own __deepcopy__ failed: {type(error).__name__}: {error}")
+        copier.leave(old)
+        copier.memo[id(old)] = new
+        copier.kept.append(old)
+        return new
+
+    def shares(self, old: Any, copier: Copier) -> bool:
+        return callable(old) and is_importable(old)
+
+
+def reached(root: Any) -> Iterator[Any]:
+    """What an object of any kind holds, directly or not; classes, modules and functions are not entered."""
+    seen: set[int] = {id(root)}
+    stack = [root]
+    while stack:
+        for part in gc.get_referents(stack.pop()):
+            if id(part) in seen or isinstance(part, type | types.ModuleType | types.FunctionType):
+                continue
+            seen.add(id(part))
+            yield part
+            stack.append(part)
+
+
+class ReducePlan(Assembly):
+    """A class that says by `__reduce_ex__` how to make it again. Each part goes through the copier."""
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        return old if self.shares(old, copier) else copier.assemble(old)
+
+    def parts(self, old: Any, copier: Copier) -> Iterable[Any]:
+        reduced = self._reduced(old, copier)
+        return () if isinstance(reduced, str) else (reduced[0], *reduced[1])
+
+    def make(self, old: Any, copier: Copier) -> Any:
+        reduced = self._reduced(old, copier)
+        if isinstance(reduced, str):  # the name of a global
+            return old
+        make, arguments, state, items, pairs, setter = (*reduced, *(None,) * 6)[:6]
+        try:
+            new = copier.copy(make)(*[copier.copy(argument) for argument in arguments])
+        except Exception as error:
+            copier.refuse(old, f"making it again failed: {type(error).__name__}: {error}")
+        if state is not None or items is not None or pairs is not None:
+            held = (state, list(items or ()), list(pairs or ()), setter)
+            copier.kept.append(held)
+            copier.todo.append((self, held, new))
+        return new
+
+    def fill(self, held: Any, new: Any, copier: Copier) -> None:
+        """The state that came with the reduction."""
+        state, items, pairs, setter = held
+        if items:
+            new.extend([copier.copy(item) for item in items])
+        for key, value in pairs:
+            new[copier.copy(key)] = copier.copy(value)
+        if state is None:
+            return
+        if setter is not None or hasattr(new, "__setstate__"):
+            # `__setstate__` may look into the state, so the state must be complete.
+            twin_state = copier.copy(state)
+            copier.finishers.insert(0, lambda _: setter(new, twin_state) if setter else new.__setstate__(twin_state))
+            return
+        attributes, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
+        for name, value in (attributes or {}).items():
+            new.__dict__[name] = copier.copy(value)
+        for name, value in (slots or {}).items():
+            object.__setattr__(new, name, copier.copy(value))
+
+    def shares(self, old: Any, copier: Copier) -> bool:
+        return callable(old) and is_importable(old)
+
+    def _reduced(self, old: Any, copier: Copier) -> Any:
+        cache: dict[int, Any] = copier.records.setdefault("reduced", {})  # type: ignore[arg-type]
+        if id(old) not in cache:
+            reducer = copyreg.dispatch_table.get(type(old))
+            try:
+                cache[id(old)] = reducer(old) if reducer else old.__reduce_ex__(4)
+            except Exception as error:
+                copier.refuse(old, f"ramet does not know how to copy it ({type(error).__name__}: {error})")
+            copier.kept.append(old)
+        return cache[id(old)]
+
+
+class RefusePlan(Plan):
+    """A class that cannot be copied."""
+
+    def __init__(self, reason: str, fix: str | None = None) -> None:
+        self.reason = reason
+        self.fix = fix
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        copier.refuse(old, self.reason, self.fix)
+
+
+class CustomPlan(Plan):
+    """A function of the user's, registered for a class or defined by it as `__ramet_copy__`."""
+
+    def __init__(self, how: Callable[[Any, Callable[[Any], Any]], Any]) -> None:
+        self.how = how
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        copier.enter(old)
+        new = self.how(old, copier.copy)
+        copier.leave(old)
+        copier.memo[id(old)] = new
+        return new
+
+
+def is_plain(cls: type) -> bool:
+    """Whether instances are made of attributes alone: no copy protocol of their own, no base written in C."""
+    if cls.__reduce_ex__ is not object.__reduce_ex__ or cls.__reduce__ is not object.__reduce__:
+        return False
+    if hasattr(cls, "__setstate__") or cls in copyreg.dispatch_table:
+        return False
+    if getattr(cls, "__getstate__", None) is not getattr(object, "__getstate__", None):
+        return False
+    return not hasattr(cls, "__deepcopy__") and has_bare_new(cls)
+
+
+def has_bare_new(cls: type) -> bool:
+    """Whether `object.__new__` makes a whole one: the class has no data that Python code cannot see.
+
+    Told by size, as pickle does it. Making one to see would run the user's `__del__` on an empty object.
+    """
+    slots = len(slot_names(cls))
+    word, bare = tuple.__itemsize__, object.__basicsize__
+    seen = bare + word * (slots + bool(cls.__dictoffset__) + bool(cls.__weakrefoffset__))
+    holds_anything = bool(cls.__dictoffset__) or slots > 0 or cls.__basicsize__ == bare
+    return bool(cls.__flags__ & HEAP_TYPE) and holds_anything and cls.__basicsize__ <= seen
+
+
+def generic_plan(cls: type) -> Plan:
+    """The plan for a class nobody made a special one for."""
+    if is_plain(cls):
+        return GlobalOrAttributesPlan(cls) if "__call__" in dir(cls) else AttributesPlan(cls)
+    if hasattr(cls, "__deepcopy__"):
+        return DeepCopyPlan()
+    return ReducePlan()

@@ -1,0 +1,76 @@
+"""Things of the standard library with a life of their own: locks, generators, files, threads."""
+
+from __future__ import annotations
+
+import io
+import random
+import socket
+import threading
+import types
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from ramet._twin.copier import Copier, Plan, Shell
+from ramet._twin.objects import ReducePlan, RefusePlan
+
+
+class FreshPlan(Plan):
+    """A lock: the twin has its own, open one. Who holds the original's is no business of the twin's."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.make = make
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        new = copier.memo[id(old)] = self.make()
+        return new
+
+
+class ThreadLocalPlan(Shell):
+    """A `threading.local`: what this thread sees of it. Other threads' values cannot be reached."""
+
+    def start(self, old: Any, copier: Copier) -> Any:
+        return type(old).__new__(type(old))
+
+    def fill(self, old: Any, new: Any, copier: Copier) -> None:
+        for name, value in dict(old.__dict__).items():
+            new.__dict__[name] = copier.copy(value)
+
+
+class GeneratorPlan(ReducePlan):
+    """A random generator, copied with its state. `seed=` must find it."""
+
+    def make(self, old: Any, copier: Copier) -> Any:
+        new = super().make(old, copier)
+        copier.record("generators").append((old, new))
+        return new
+
+
+_REFUSED: tuple[tuple[type, str, str], ...] = (
+    (types.GeneratorType, "a running generator cannot be copied", "keep what it yields, or make it when it is needed"),
+    (types.CoroutineType, "a running coroutine cannot be copied", "make it when it is needed"),
+    (types.AsyncGeneratorType, "a running generator cannot be copied", "make it when it is needed"),
+    (types.FrameType, "a frame of a running program cannot be copied", "remove it from the model"),
+    (types.TracebackType, "a traceback cannot be copied", "remove it from the model"),
+    (io.IOBase, "an open file cannot be copied", "keep its path and open it when it is needed, or use share=[...]"),
+    (socket.socket, "an open connection cannot be copied", "use share=[...], or open it when it is needed"),
+    (threading.Thread, "a thread cannot be copied", "use share=[...], or start it when it is needed"),
+    (weakref.ProxyType, "a weak proxy cannot be told from what it stands for", "use weakref.ref"),
+    (weakref.CallableProxyType, "a weak proxy cannot be told from what it stands for", "use weakref.ref"),
+)
+
+
+def stdlib_plan(cls: type) -> Plan | None:
+    """The plan for a class of the standard library that needs a special one, or None."""
+    if cls is type(threading.Lock()):
+        return FreshPlan(threading.Lock)
+    if cls is type(threading.RLock()):
+        return FreshPlan(threading.RLock)
+    if issubclass(cls, threading.local):
+        return ThreadLocalPlan()
+    if issubclass(cls, random.Random):
+        return GeneratorPlan()
+    for refused, reason, fix in _REFUSED:
+        if issubclass(cls, refused):
+            return RefusePlan(reason, fix)
+    return None

@@ -1,0 +1,163 @@
+"""TensorFlow: variables, lookup tables, compiled functions, and the wrappers it puts around lists and dicts.
+
+Chosen by class: Keras' lookup layers hold these objects on JAX and torch, too.
+"""
+
+from __future__ import annotations
+
+import uuid
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import resource_variable_ops
+from tensorflow.python.trackable import data_structures
+
+from ramet._twin.atoms import ATOMS
+from ramet._twin.copier import Assembly, Copier, Plan, Shell
+from ramet._twin.functions import is_importable
+from ramet._twin.objects import RefusePlan
+
+
+class VariablePlan(Plan):
+    """A resource variable: a bare new one with a handle of its own.
+
+    `tf.Variable(...)` would do three times the work and give another class for some. Buffers are copied on write, so
+    the new variable costs no memory until either changes.
+    """
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        if not tf.executing_eagerly() or old._in_graph_mode:
+            copier.refuse(old, "a variable inside a TensorFlow graph cannot be copied", "clone outside of tf.function")
+        new = object.__new__(type(old))
+        copier.memo[id(old)] = new
+        name = old._handle_name.partition(":")[0]
+        with tf.device(old.device):
+            handle = resource_variable_ops._variable_handle_from_shape_and_dtype(
+                shape=old._shape, dtype=old._dtype, shared_name=None, name=name, graph_mode=False
+            )
+            if old.is_initialized():
+                tf.raw_ops.AssignVariableOp(resource=handle, value=old.read_value())
+        unique_id = f"{name}_{ops.uid()}"
+        for attribute, value in old.__dict__.copy().items():
+            new.__dict__[attribute] = value if type(value) in ATOMS else copier.copy(value)
+        handle._parent_trackable = weakref.ref(new)
+        handle._name = old._handle_name
+        handle._unique_id = unique_id
+        new.__dict__.update(_handle=handle, _unique_id=unique_id, _cached_value=None)
+        return new
+
+
+class TablePlan(Plan):
+    """A lookup table: a new resource with the same keys and values."""
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        new = object.__new__(type(old))
+        copier.memo[id(old)] = new
+        for name, value in old.__dict__.copy().items():
+            if name != "_resource_handle_value":
+                new.__dict__[name] = value if type(value) in ATOMS else copier.copy(value)
+        # Tables are found by name: with the original's name, TensorFlow would hand out the original's table.
+        if not old.__dict__.get("_is_anonymous", False):
+            new._shared_name = f"table_{uuid.uuid4().hex}"
+        with tf.init_scope(), tf.device(getattr(old, "_resource_device", None) or "CPU:0"):
+            new._resource_handle_value = new._create_resource()
+            keys, values = old.export()
+            if int(old.size()) == 0:
+                return new
+            if hasattr(old, "insert"):
+                tf.raw_ops.LookupTableImportV2(table_handle=new.resource_handle, keys=keys, values=values)
+            else:
+                tf.raw_ops.InitializeTableV2(table_handle=new.resource_handle, keys=keys, values=values)
+        return new
+
+
+class FunctionPlan(Assembly):
+    """A `tf.function`: shared, or made anew around the copied Python function, without its traces."""
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        return old if self.shares(old, copier) else copier.assemble(old)
+
+    def parts(self, old: Any, copier: Copier) -> Iterable[Any]:
+        return (old.python_function,)
+
+    def make(self, old: Any, copier: Copier) -> Any:
+        return old._clone(copier.copy(old.python_function))
+
+    def shares(self, old: Any, copier: Copier) -> bool:
+        return is_importable(old) or copier.shares(old.python_function)
+
+
+class DictWrapperPlan(Shell):
+    """The proxy TensorFlow puts around a dict that is assigned to a model's attribute."""
+
+    _OWN = ("_self_non_string_key", "_self_external_modification")
+
+    def start(self, old: Any, copier: Copier) -> Any:
+        return type(old)({})
+
+    def fill(self, old: Any, new: Any, copier: Copier) -> None:
+        wrapped = old.__wrapped__
+        items = new.__wrapped__
+        for key, value in dict(wrapped).items():
+            items[copier.copy(key)] = copier.copy(value)
+        copier.finishers.append(lambda _: _seal_dict(old, new, copier))
+
+
+def _seal_dict(old: Any, new: Any, copier: Copier) -> None:
+    """The proxy's own bookkeeping, once the dict is complete."""
+    for name in DictWrapperPlan._OWN:
+        if hasattr(old, name):
+            setattr(new, name, getattr(old, name))
+    for reference in getattr(old, "_self_unconditional_checkpoint_dependencies", ()):
+        new._track_trackable(copier.copy(reference.ref), name=reference.name, overwrite=True)
+    new._self_last_wrapped_dict_snapshot = (
+        None if old._self_last_wrapped_dict_snapshot is None else dict(new.__wrapped__)
+    )
+
+
+class TupleWrapperPlan(Assembly):
+    """The proxy TensorFlow puts around a tuple."""
+
+    def parts(self, old: Any, copier: Copier) -> Iterable[Any]:
+        return (old.__wrapped__,)
+
+    def make(self, old: Any, copier: Copier) -> Any:
+        return type(old)(copier.copy(old.__wrapped__))
+
+
+class RandomGeneratorPlan(Shell):
+    """A `tf.random.Generator`. `seed=` must find it."""
+
+    def start(self, old: Any, copier: Copier) -> Any:
+        new = object.__new__(type(old))
+        copier.record("generators").append((old, new))
+        return new
+
+    def fill(self, old: Any, new: Any, copier: Copier) -> None:
+        for name, value in old.__dict__.copy().items():
+            new.__dict__[name] = copier.copy(value)
+
+
+def tensorflow_plan(cls: type) -> Plan | None:
+    """The plan for a class of TensorFlow's, or None."""
+    if issubclass(cls, resource_variable_ops.BaseResourceVariable):
+        return VariablePlan()
+    if issubclass(cls, tf.Variable):
+        return RefusePlan("a variable spread over replicas cannot be copied", "clone outside of the strategy's scope")
+    if issubclass(cls, data_structures._DictWrapper):
+        return DictWrapperPlan()
+    if issubclass(cls, data_structures._TupleWrapper):
+        return TupleWrapperPlan()
+    if issubclass(cls, tf.lookup.experimental.MutableHashTable | tf.lookup.StaticHashTable | tf.lookup.experimental.DenseHashTable):
+        return TablePlan()
+    if issubclass(cls, tf.types.experimental.ConcreteFunction):
+        return RefusePlan("a traced TensorFlow function belongs to the variables it was traced with",
+                          "keep the tf.function and trace it when it is needed")
+    if issubclass(cls, tf.types.experimental.PolymorphicFunction):
+        return FunctionPlan()
+    if issubclass(cls, tf.random.Generator):
+        return RandomGeneratorPlan()
+    return None

@@ -1,0 +1,120 @@
+"""torch: parameters, tensors, modules, generators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ramet._twin.containers import copy_attributes
+from ramet._twin.copier import Copier, Plan
+from ramet._twin.objects import AttributesPlan, DeepCopyPlan, ReducePlan, has_bare_new
+
+
+class TensorPlan(Plan):
+    """A tensor, parameter or buffer: same bits, device, strides, `requires_grad`, attributes and hooks, no gradient.
+
+    Tensors that are views of one memory are views of one memory in the twin, too. What a tensor was computed from
+    belongs to the original: the twin of a computed tensor is a leaf.
+    """
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        with torch.no_grad(), torch.utils._python_dispatch._disable_current_modes():
+            new = self._copy_data(old, copier)
+        if type(new) is not type(old):
+            new = new.as_subclass(type(old))
+        if isinstance(old, torch.nn.Parameter) and isinstance(new, torch.nn.Parameter):
+            new.requires_grad_(old.requires_grad)
+        elif old.is_leaf and old.requires_grad:
+            new.requires_grad_(True)
+        copier.memo[id(old)] = new
+        copier.kept.append(old)
+        copy_attributes(old, new, copier)
+        _copy_hooks(old, new, copier)
+        return new
+
+    def _copy_data(self, old: Any, copier: Copier) -> Any:
+        data = old.detach()
+        if old.layout is not torch.strided or old.is_meta or old.is_quantized or type(data) not in _PLAIN:
+            return data.clone()
+        memory = old.untyped_storage()
+        storages: dict[int, Any] = copier.records.setdefault("storages", {})  # type: ignore[arg-type]
+        twin_memory = storages.get(memory._cdata)
+        if twin_memory is None:
+            if memory.nbytes() == data.numel() * data.element_size():
+                new = data.clone(memory_format=torch.preserve_format)
+                if new.stride() == data.stride():
+                    storages[memory._cdata] = new.untyped_storage()
+                    copier.kept.append(memory)
+                    return new
+            twin_memory = storages[memory._cdata] = memory.clone()
+            copier.kept.append(memory)
+        empty = torch.empty(0, dtype=old.dtype, device=old.device)
+        return empty.set_(twin_memory, old.storage_offset(), old.size(), old.stride())
+
+
+_PLAIN = (torch.Tensor,)
+
+
+def _copy_hooks(old: Any, new: Any, copier: Copier) -> None:
+    """Hooks the user registered on a tensor. They may reach the model, so they are copied like functions."""
+    hooks = getattr(old, "_backward_hooks", None)
+    if hooks and new.requires_grad:
+        for hook in hooks.values():
+            new.register_hook(copier.copy(hook))
+    after = getattr(old, "_post_accumulate_grad_hooks", None)
+    if after and new.requires_grad:
+        for hook in after.values():
+            new.register_post_accumulate_grad_hook(copier.copy(hook))
+
+
+class GeneratorPlan(Plan):
+    """A torch generator: same device, same state."""
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        new = torch.Generator(device=old.device)
+        new.set_state(old.get_state())
+        copier.memo[id(old)] = new
+        copier.record("generators").append((old, new))
+        return new
+
+
+class StoragePlan(Plan):
+    """Raw memory outside a tensor."""
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        new = copier.memo[id(old)] = old.clone()
+        return new
+
+
+_OWN = ("__deepcopy__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__")
+
+
+def module_plan(cls: type) -> Plan:
+    """A module outside Keras: its attributes, unless its class has a copy protocol of its own."""
+    own = {
+        name
+        for base in cls.__mro__
+        if base not in (object, torch.nn.Module)
+        for name in _OWN
+        if name in base.__dict__
+    }
+    if "__deepcopy__" in own:
+        return DeepCopyPlan()
+    # `__setstate__` alone repairs old pickles; what it would set is there already.
+    if own - {"__setstate__"} or not has_bare_new(cls):
+        return ReducePlan()
+    return AttributesPlan(cls, is_state=True)
+
+
+def torch_plan(cls: type) -> Plan | None:
+    """The plan for a class of torch's, or None."""
+    if issubclass(cls, torch.Tensor):
+        return TensorPlan()
+    if issubclass(cls, torch.nn.Module):
+        return module_plan(cls)
+    if issubclass(cls, torch.Generator):
+        return GeneratorPlan()
+    if issubclass(cls, torch.UntypedStorage | torch.TypedStorage):
+        return StoragePlan()
+    return None

@@ -1,0 +1,100 @@
+"""The values of variables: read together, copied together, and checked to belong together.
+
+While another thread trains the model, values read one after the other may come from different steps. Nothing is
+returned unless all of them were in place at one moment.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ramet._keras import names, training
+from ramet._twin.copier import Copier
+from ramet.errors import StateElsewhereError
+
+_FIX = "wait until the loop is over, or clone in a callback, where the state can be read."
+
+
+class Unsettled(Exception):
+    """Values changed while they were read; another try may have more luck."""
+
+
+def copy_values(copier: Copier) -> None:
+    """Give every variable whose value waited a value of its own."""
+    waiting = copier.record("values")
+    if not waiting:
+        return
+    values = [old.__dict__.get(names.VALUE) for old, _ in waiting]
+    if any(value is None for value in values):
+        elsewhere = training.values_in_running_loops()
+        values = [
+            elsewhere.get(id(old)) if value is None else value
+            for value, (old, _) in zip(values, waiting, strict=True)
+        ]
+    present = []
+    for (old, target), value in zip(waiting, values, strict=True):
+        if value is None:
+            if old.__dict__.get(names.INITIALIZER) is None:
+                raise _without_value(old)
+        elif value.is_deleted():
+            raise _without_value(old)
+        else:
+            present.append((old, target, value))
+    _copy_batch(present)
+
+
+def _copy_batch(present: list[tuple[Any, dict[str, Any], Any]]) -> None:
+    from ramet._twin.jax_plans import copy_arrays
+
+    try:
+        copies = copy_arrays([value for _, _, value in present])
+    except RuntimeError as error:  # donated to a train step of another thread while it was copied
+        raise Unsettled from error
+    for (old, target, value), copy in zip(present, copies, strict=True):
+        now = old.__dict__.get(names.VALUE)
+        if now is not None and now is not value:
+            raise Unsettled
+        target[names.VALUE] = copy
+
+
+def _without_value(variable: Any) -> StateElsewhereError:
+    return StateElsewhereError(
+        f"Cannot clone: the variable '{variable.path}' has no value right now.",
+        found="a fit, evaluate or predict in another thread; on JAX, Keras keeps the values beside the model meanwhile",
+        fix=_FIX,
+        path=variable.path,
+    )
+
+
+def check_nothing_moved(copier: Copier) -> None:
+    """Where another thread trains the model in place, compare every value once more."""
+    running = training.models_running_elsewhere()
+    if not running:
+        return
+    theirs = {id(variable) for model in running for variable in _variables(model)}
+    for old, new in copier.record("variables"):
+        if id(old) in theirs and not _same_bits(old, new):
+            raise Unsettled
+
+
+def _variables(model: Any) -> list[Any]:
+    optimizer = getattr(model, "optimizer", None)
+    return [*model.variables, *model.metrics_variables, *(optimizer.variables if optimizer else ())]
+
+
+def _same_bits(old: Any, new: Any) -> bool:
+    if old.__dict__.get(names.VALUE) is None:
+        return True  # JAX: what was read was checked when it was read
+    before, after = np.asarray(old), np.asarray(new)
+    return before.tobytes() == after.tobytes()
+
+
+def moving(tries: int) -> StateElsewhereError:
+    """The error when the values never held still."""
+    return StateElsewhereError(
+        "Cannot clone: the model's variables change while they are copied.",
+        found=f"another thread trains the model; {tries} tries gave values of different steps",
+        fix=_FIX,
+    )

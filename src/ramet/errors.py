@@ -1,0 +1,120 @@
+"""What can go wrong, one tree.
+
+    RametError
+    ├── NotAModelError        also TypeError, ValueError   what was passed is nothing that can be cloned
+    ├── ArgumentError         also ValueError              an argument that cannot be meant
+    ├── CannotCopyError       also TypeError               something inside the model cannot be copied
+    ├── StateElsewhereError   also RuntimeError            the model's values are not in the model right now
+    └── UnsupportedKerasError also ImportError             this Keras is too old
+
+    RametWarning (a UserWarning)
+    ├── SharedGlobalWarning   a function reads state through a global; both twins will use it
+    └── UntestedKerasWarning  this Keras is newer than any that was tested
+
+Every error has the same form: a first line that stands alone, then `expected:`, `found:` or `closest:`, then
+`fix:`. The parts are attributes of the exception.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = [
+    "ArgumentError",
+    "CannotCopyError",
+    "NotAModelError",
+    "RametError",
+    "RametWarning",
+    "SharedGlobalWarning",
+    "StateElsewhereError",
+    "UnsupportedKerasError",
+    "UntestedKerasWarning",
+]
+
+
+class RametError(Exception):
+    """An error with its parts as data: `summary`, `expected`, `found`, `closest`, `fix`, `path`."""
+
+    def __init__(
+        self,
+        summary: str,
+        *,
+        expected: str | None = None,
+        found: str | None = None,
+        closest: Sequence[str] = (),
+        fix: str | None = None,
+        path: str | None = None,
+    ) -> None:
+        self.summary = summary
+        self.expected = expected
+        self.found = found
+        self.closest = tuple(closest)
+        self.fix = fix
+        self.path = path
+        super().__init__(self._text())
+
+    def _text(self) -> str:
+        lines = [self.summary]
+        if self.expected:
+            lines.append(f"  expected: {self.expected}")
+        if self.found:
+            lines.append(f"  found:    {self.found}")
+        if self.closest:
+            lines.append(f"  closest:  {listed(self.closest)}")
+        if self.fix:
+            lines.append(f"  fix: {self.fix}")
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Exceptions cross process boundaries by pickle, which would call the class with the text alone.
+        parts = {
+            "expected": self.expected,
+            "found": self.found,
+            "closest": self.closest,
+            "fix": self.fix,
+            "path": self.path,
+        }
+        return _revive, (type(self), self.summary, parts)
+
+
+def _revive(cls: type[RametError], summary: str, parts: dict[str, object]) -> RametError:
+    return cls(summary, **parts)  # type: ignore[arg-type]  # the parts of an error of the same class
+
+
+class NotAModelError(RametError, TypeError, ValueError):
+    """What was passed is neither a model nor a layer, optimizer, metric, or a collection of them."""
+
+
+class ArgumentError(RametError, ValueError):
+    """An argument has a value that cannot be meant."""
+
+
+class CannotCopyError(RametError, TypeError):
+    """Something inside the model cannot be copied. `path` says where it stands."""
+
+
+class StateElsewhereError(RametError, RuntimeError):
+    """The model's values are not in the model right now: another thread trains or runs it."""
+
+
+class UnsupportedKerasError(RametError, ImportError):
+    """The installed Keras is older than the oldest supported one."""
+
+
+class RametWarning(UserWarning):
+    """The base of all warnings of ramet."""
+
+
+class SharedGlobalWarning(RametWarning):
+    """A function of the model reads state through a global name: original and twin both use that state."""
+
+
+class UntestedKerasWarning(RametWarning):
+    """The installed Keras is newer than the newest one ramet was tested with."""
+
+
+def listed(names: Sequence[str], limit: int = 3) -> str:
+    """The names in single quotes, at most `limit` of them, then how many more there are."""
+    shown = ", ".join(f"'{name}'" for name in names[:limit])
+    rest = len(names) - limit
+    return f"{shown} and {rest} more" if rest > 0 else shown

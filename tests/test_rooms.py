@@ -1,0 +1,166 @@
+"""The rooms stay apart: who may import whom, read from the source (docs/design.md draws the picture)."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "src" / "ramet"
+
+# Lower rooms first: a room may import those before it.
+DATA = ("errors", "_graph", "_select", "_edit", "_diff", "_files", "_draw")
+LIVE = ("_keras", "_twin", "_capture", "_build", "_surgery")
+# The rooms on top, where everything meets.
+TOP = ("__init__", "__main__", "_api", "_cli", "_demo", "testing")
+
+MAY_IMPORT: dict[str, set[str]] = {
+    **{room: set(DATA[:place]) for place, room in enumerate(DATA)},
+    **{room: {*DATA, *LIVE[:place]} for place, room in enumerate(LIVE)},
+    # The public constructors of edits are data, so that a recipe can be written without Keras.
+    "edits": set(DATA),
+    # Whoever verifies a copy must not lean on the code that made it.
+    "_verify": {*DATA, "_keras", "_capture"},
+}
+MAY_IMPORT |= {room: {*MAY_IMPORT, *TOP} for room in TOP}
+
+KNOWS_KERAS = {*LIVE, *TOP, "_verify"}
+BACKENDS = {
+    "jax": "jax",
+    "jaxlib": "jax",
+    "flax": "jax",
+    "torch": "torch",
+    "tensorflow": "tensorflow",
+}
+# In the twin room, a file named after a backend is the one that may import it.
+BACKEND_FILE = re.compile(r"_twin/(?:.*/)?_?(jax|torch|tensorflow)(?:_\w+)?(?:\.py|/)")
+
+
+def room_of(file: str) -> str:
+    return Path(file).parts[0].removesuffix(".py")
+
+
+def files() -> list[str]:
+    return sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
+
+
+def imported(source: str, file: str) -> Iterator[tuple[int, str]]:
+    """Yield line and full dotted name of every import, also those inside functions."""
+    folder = ["ramet", *Path(file).parts[:-1]]
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import(names=names):
+                for name in names:
+                    yield node.lineno, name.name
+            case ast.ImportFrom(module=module, names=names, level=level):
+                base = folder[: len(folder) - level + 1] if level else []
+                for name in names:
+                    yield node.lineno, ".".join([*base, *filter(None, [module]), name.name])
+            case ast.Call(
+                func=ast.Name(id="import_module" | "__import__")
+                | ast.Attribute(attr="import_module"),
+                args=[ast.Constant(value=str(name)), *_],
+            ):
+                yield node.lineno, name
+            case ast.Attribute(value=ast.Name(id="keras"), attr="src"):
+                yield node.lineno, "keras.src"
+
+
+def objection(file: str, name: str) -> str | None:
+    """Return the rule that this import breaks, or None."""
+    room = room_of(file)
+    library, *inner = name.split(".")
+    if library == "ramet":
+        # A name that is no room was taken from the package itself.
+        target = inner[0] if inner and inner[0] in MAY_IMPORT else "__init__"
+        if target != room and target not in MAY_IMPORT[room]:
+            return f"the room '{room}' may not import '{target}'"
+    elif library == "keras":
+        if inner[:1] == ["src"]:
+            return "keras.src moves between versions: never import it"
+        if room not in KNOWS_KERAS:
+            return f"the room '{room}' is on the data side and must not know Keras"
+    elif library in BACKENDS and room != "_keras":
+        own = BACKEND_FILE.match(file)
+        if own is None or own[1] != BACKENDS[library]:
+            return f"{library} may be imported in '_keras' and in a file of '_twin' named after it"
+    return None
+
+
+def objections(source: str, file: str) -> list[str]:
+    return [
+        f"src/ramet/{file}:{line} imports {name}: {rule}."
+        for line, name in imported(source, file)
+        if (rule := objection(file, name))
+    ]
+
+
+def test_every_room_has_a_place_in_the_table() -> None:
+    rooms = {room_of(file) for file in files()}
+
+    unknown = sorted(rooms - MAY_IMPORT.keys())
+    assert not unknown, f"Add {unknown} to DATA, LIVE, TOP or MAY_IMPORT in tests/test_rooms.py."
+
+
+@pytest.mark.parametrize("file", [file for file in files() if room_of(file) in MAY_IMPORT])
+def test_a_room_imports_only_lower_rooms(file: str) -> None:
+    found = objections((PACKAGE / file).read_text(encoding="utf-8"), file)
+
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("file", "source"),
+    [
+        ("_graph/call.py", "import keras"),
+        ("_graph/call.py", "def late():\n    from keras import ops"),
+        ("_graph/call.py", "from .._edit import recipe"),
+        ("_diff.py", "from . import _twin"),
+        ("_diff.py", "from ramet import clone"),
+        ("_draw/text.py", "import importlib\nimportlib.import_module('torch')"),
+        ("_twin/memo.py", "from ramet._surgery import swap"),
+        ("_twin/memo.py", "import jax.numpy as jnp"),
+        ("_twin/_torch.py", "import jax"),
+        ("_verify/state.py", "from .._twin import memo"),
+        ("_keras/__init__.py", "from keras.src import backend"),
+        ("_keras/__init__.py", "from keras import src"),
+        ("_keras/__init__.py", "import keras\nkeras.src.backend"),
+        ("_demo.py", "import tensorflow as tf"),
+    ],
+)
+def test_a_forbidden_import_is_found(file: str, source: str) -> None:
+    assert len(objections(source, file)) == 1
+
+
+@pytest.mark.parametrize(
+    ("file", "source"),
+    [
+        ("_graph/call.py", "from ..errors import RametError\nfrom .value import Value"),
+        ("_select.py", "from ._graph import Graph"),
+        ("_twin/_torch_module.py", "import torch\nfrom .._keras import variables"),
+        ("_twin/backend/jax.py", "import flax\nfrom ... import _keras"),
+        ("_verify.py", "import keras\nfrom ramet import _capture, errors"),
+        ("_keras/state.py", "import jax, tensorflow, torch"),
+        ("_api.py", "from . import _twin, _verify"),
+    ],
+)
+def test_a_permitted_import_is_left_alone(file: str, source: str) -> None:
+    assert objections(source, file) == []
+
+
+def test_import_ramet_loads_no_heavy_library() -> None:
+    # Compared with what was there before: site-packages may load things at start-up that are not ours.
+    program = (
+        "import sys; before = set(sys.modules); import ramet;"
+        "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    loaded = set(run.stdout.split())
+
+    assert "ramet" in loaded
+    assert loaded & {"keras", "jax", "torch", "tensorflow", "numpy", "rich"} == set()
