@@ -93,29 +93,17 @@ class FunctionPlan(Assembly):
 class DictWrapperPlan(Shell):
     """The proxy TensorFlow puts around a dict that is assigned to a model's attribute."""
 
-    _OWN = ("_self_non_string_key", "_self_external_modification")
-
     def start(self, old: Any, copier: Copier) -> Any:
         return type(old)({})
 
     def fill(self, old: Any, new: Any, copier: Copier) -> None:
-        wrapped = old.__wrapped__
         items = new.__wrapped__
-        for key, value in dict(wrapped).items():
+        for key, value in dict(old.__wrapped__).items():
             items[copier.copy(key)] = copier.copy(value)
-        copier.finishers.append(lambda _: _seal_dict(old, new, copier))
-
-
-def _seal_dict(old: Any, new: Any, copier: Copier) -> None:
-    """The proxy's own bookkeeping, once the dict is complete."""
-    for name in DictWrapperPlan._OWN:
-        if hasattr(old, name):
-            setattr(new, name, getattr(old, name))
-    for reference in getattr(old, "_self_unconditional_checkpoint_dependencies", ()):
-        new._track_trackable(copier.copy(reference.ref), name=reference.name, overwrite=True)
-    new._self_last_wrapped_dict_snapshot = (
-        None if old._self_last_wrapped_dict_snapshot is None else dict(new.__wrapped__)
-    )
+        # The proxy's own bookkeeping, which its `__dict__` shows and its attributes hide.
+        attributes = new.__dict__
+        for name, value in old.__dict__.copy().items():
+            attributes[name] = copier.copy(value)
 
 
 class TupleWrapperPlan(Assembly):

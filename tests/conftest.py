@@ -1,0 +1,22 @@
+"""Shared by all tests: quiet libraries, and the backend that is being tested."""
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+
+import keras
+import pytest
+
+
+@pytest.fixture
+def backend():
+    """The backend Keras runs on."""
+    return keras.backend.backend()
+
+
+@pytest.fixture(autouse=True)
+def fresh_names():
+    """Automatic names start over in each test, so that tests do not depend on each other."""
+    keras.utils.clear_session(free_memory=False)
+    keras.utils.set_random_seed(0)
