@@ -15,7 +15,7 @@ def clone(
     *,
     name: str | None = None,
     seed: int | None = None,
-    compile: bool = True,  # noqa: A002  # the word Keras' users know
+    compile: bool = True,
     share: Iterable[Any] = (),
 ) -> T:
     """An exact, independent twin of a model.

@@ -80,7 +80,9 @@ _SHARED_BASES: tuple[type, ...] = (
 # values nothing can change: types, shapes, devices, layouts, and global singletons.
 _SHARED_NAMES: dict[str, frozenset[str]] = {
     "numpy": frozenset({"dtype", "generic", "ufunc", "_NoValueType", "_ArrayFunctionDispatcher"}),
-    "torch": frozenset({"dtype", "device", "Size", "layout", "memory_format", "qscheme", "finfo", "iinfo", "OpOverload"}),
+    "torch": frozenset(
+        {"dtype", "device", "Size", "layout", "memory_format", "qscheme", "finfo", "iinfo", "OpOverload"}
+    ),
     "tensorflow": frozenset(
         {
             "DType",
@@ -101,7 +103,17 @@ _SHARED_NAMES: dict[str, frozenset[str]] = {
         }
     ),
     "jax": frozenset(
-        {"Tracer", "Mesh", "AbstractMesh", "Sharding", "PartitionSpec", "AbstractValue", "ShapeDtypeStruct", "Layout", "Format"}
+        {
+            "Tracer",
+            "Mesh",
+            "AbstractMesh",
+            "Sharding",
+            "PartitionSpec",
+            "AbstractValue",
+            "ShapeDtypeStruct",
+            "Layout",
+            "Format",
+        }
     ),
     "jaxlib": frozenset({"Device", "Client", "PartitionSpec", "Sharding", "Memory"}),
     "keras": frozenset({"DTypePolicy", "InputSpec", "TensorLayout", "DeviceMesh", "Distribution", "RematMode"}),
@@ -128,6 +140,4 @@ def is_shared_class(cls: type) -> bool:
 
 
 def _named(cls: type, table: dict[str, frozenset[str]]) -> bool:
-    return any(
-        base.__name__ in table.get(base.__module__.partition(".")[0], frozenset()) for base in cls.__mro__
-    )
+    return any(base.__name__ in table.get(base.__module__.partition(".")[0], frozenset()) for base in cls.__mro__)

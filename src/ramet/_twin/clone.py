@@ -10,14 +10,14 @@ import keras
 
 from ramet._keras import kinds, names
 from ramet._keras.version import check_version
-from ramet._twin.copier import Copier, Refusal
+from ramet._twin.copier import Copier, RefusalError
 from ramet._twin.finish import finish
 from ramet._twin.functions import wrongly_shared
 from ramet._twin.plans import plan_for
 from ramet._twin.rename import rename
 from ramet._twin.seed import reseed
 from ramet._twin.state_in_globals import report_globals
-from ramet._twin.values import Unsettled, check_nothing_moved, copy_values, moving
+from ramet._twin.values import UnsettledError, check_nothing_moved, copy_values, moving
 from ramet._twin.weak import unsettled_references
 from ramet._twin.where import describe, path_to
 from ramet.errors import ArgumentError, CannotCopyError, NotAModelError
@@ -41,11 +41,11 @@ def clone(
     shared = list(share)
     for _ in range(_TRIES):
         try:
-            copier = _walk(roots, shared, keep_compiled)
+            copier = _walk(roots, shared, keep_compiled=keep_compiled)
             break
-        except Unsettled:
+        except UnsettledError:
             continue
-        except Refusal as refusal:
+        except RefusalError as refusal:
             raise _explain(refusal, roots) from refusal.__cause__
     else:
         raise moving(_TRIES)
@@ -59,7 +59,7 @@ def clone(
     return _in_structure(target, twins)
 
 
-def _walk(roots: list[Any], shared: list[Any], keep_compiled: bool) -> Copier:
+def _walk(roots: list[Any], shared: list[Any], *, keep_compiled: bool) -> Copier:
     """Copy until nothing waits. Starts again, knowing more, where an early guess turned out wrong."""
     forced: set[int] = set()
     while True:
@@ -160,7 +160,7 @@ def _check_seed(seed: Any) -> None:
         )
 
 
-def _explain(refusal: Refusal, roots: list[Any]) -> CannotCopyError:
+def _explain(refusal: RefusalError, roots: list[Any]) -> CannotCopyError:
     """The refusal with the way to the object."""
     root = roots[0]
     path, owner = root.name, root
@@ -170,9 +170,7 @@ def _explain(refusal: Refusal, roots: list[Any]) -> CannotCopyError:
             root = candidate
             break
     kind = type(refusal.culprit)
-    default = (
-        f"register a plan, ramet.register_copy({kind.__name__}, how), or keep it as it is with share=[...]."
-    )
+    default = f"register a plan, ramet.register_copy({kind.__name__}, how), or keep it as it is with share=[...]."
     fix = refusal.fix or default
     return CannotCopyError(
         f"Cannot clone '{root.name}': {path} is a {kind.__name__}; {refusal.reason}.",

@@ -51,7 +51,7 @@ class DequePlan(Shell):
     """A deque, with its maximal length."""
 
     def start(self, old: Any, copier: Copier) -> Any:
-        new = type(old).__new__(type(old))
+        new = collections.deque.__new__(type(old))
         collections.deque.__init__(new, (), old.maxlen)
         return new
 
@@ -62,7 +62,7 @@ class DequePlan(Shell):
 
 def hashes_by_identity(key: Any) -> bool:
     """Whether a shell can be hashed before it is filled."""
-    return type(key).__hash__ is object.__hash__
+    return getattr(type(key), "__hash__", None) is object.__hash__
 
 
 class DictPlan(Shell):
@@ -81,7 +81,7 @@ class DictPlan(Shell):
         copy, setitem = copier.copy, self.base.__setitem__
         copy_attributes(old, new, copier)
         items = list(self.base.items(old))
-        for key, value in items:
+        for key, _ in items:
             kind = type(key)
             if kind is int and key >= SMALLEST_ID:
                 break

@@ -83,6 +83,7 @@ class Copier:
         self.kept: list[Any] = []  # temporaries, kept alive because the memo knows them by id
         self.finishers: list[Callable[[Copier], None]] = []
         self.records: dict[str, list[Any]] = {}  # what the plans noted for the finish step, by topic
+        self.tables: dict[str, dict[int, Any]] = {}  # what the plans look up by id, by topic
         self.forced: set[int] = set()  # functions that must be copied although they looked stateless
         self.keep_compiled = True
         self._plan_for = plan_for
@@ -122,6 +123,10 @@ class Copier:
     def record(self, topic: str) -> list[Any]:
         """The list of what was noted about a topic."""
         return self.records.setdefault(topic, [])
+
+    def table(self, topic: str) -> dict[int, Any]:
+        """What is looked up by id about a topic."""
+        return self.tables.setdefault(topic, {})
 
     def run(self) -> None:
         """Fill everything that waits, then what had to wait for that."""
@@ -182,10 +187,10 @@ class Copier:
 
     def refuse(self, old: Any, reason: str, fix: str | None = None) -> None:
         """Stop: this object cannot be copied. `clone` adds where it stands."""
-        raise Refusal(old, reason, fix)
+        raise RefusalError(old, reason, fix)
 
 
-class Refusal(Exception):
+class RefusalError(Exception):
     """Inside the twin room: an object that cannot be copied, not yet with its path."""
 
     def __init__(self, culprit: Any, reason: str, fix: str | None = None) -> None:

@@ -57,7 +57,7 @@ def _call_shared_ops(copier: Copier, positions: dict[int, int]) -> None:
 
 
 def _original(tensor: Any, copier: Copier) -> Any:
-    originals: dict[int, Any] = copier.records.setdefault("originals", {})  # type: ignore[arg-type]
+    originals = copier.table("originals")
     if not originals:
         originals.update((id(new), old) for old, new in copier.record("tensors"))
     return originals.get(id(tensor), tensor)

@@ -45,8 +45,7 @@ def rebinds_its_closure(code: types.CodeType) -> bool:
     """Whether the function assigns to a `nonlocal` name: its cells are state then, whatever they hold."""
     free = set(code.co_freevars)
     return any(
-        step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in free
-        for step in dis.get_instructions(code)
+        step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in free for step in dis.get_instructions(code)
     )
 
 
@@ -110,7 +109,7 @@ def reaches_state(function: Any, copier: Copier) -> bool:
         seen.add(id(value))
         known = copier.memo.get(id(value))
         if known is not None:
-            if known is not value and _counts(value, only_keras, copier):
+            if known is not value and _counts(value, copier, only_keras=only_keras):
                 return True
             continue
         if isinstance(value, types.FunctionType):
@@ -123,12 +122,12 @@ def reaches_state(function: Any, copier: Copier) -> bool:
             stack.extend(value)
         elif isinstance(value, types.MethodType):
             stack.extend((value.__func__, value.__self__))
-        elif not copier.shares(value) and _counts(value, only_keras, copier):
+        elif not copier.shares(value) and _counts(value, copier, only_keras=only_keras):
             return True
     return False
 
 
-def _counts(value: Any, only_keras: bool, copier: Copier) -> bool:
+def _counts(value: Any, copier: Copier, *, only_keras: bool) -> bool:
     return not only_keras or getattr(copier.plan_of(value), "is_state", False)
 
 
@@ -229,6 +228,6 @@ def wrongly_shared(copier: Copier) -> set[int]:
     return {
         id(function)
         for function in copier.record("functions")
-        if memo.get(id(function)) is function
+        if memo[id(function)] is function
         and any(memo.get(id(cell), cell) is not cell for cell in function.__closure__ or ())
     }

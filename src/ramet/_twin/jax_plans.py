@@ -18,18 +18,12 @@ from ramet._twin.functions import is_importable
 def copy_arrays(arrays: Sequence[Any]) -> list[Any]:
     """New arrays with new buffers: same bits, dtype, sharding, and committed to their devices only if they were."""
     copies = jax.device_put(list(arrays), may_alias=False)
-    return [
-        new if _is_alike(old, new) else old.copy() for old, new in zip(arrays, copies, strict=True)
-    ]
+    return [new if _is_alike(old, new) else old.copy() for old, new in zip(arrays, copies, strict=True)]
 
 
 def _is_alike(old: Any, new: Any) -> bool:
     # The guard of exactly what `device_put` is trusted with here; test_sharding_and_commitment_are_kept covers it.
-    return bool(
-        old.sharding == new.sharding
-        and old.committed == new.committed
-        and old.weak_type == new.weak_type
-    )
+    return bool(old.sharding == new.sharding and old.committed == new.committed and old.weak_type == new.weak_type)
 
 
 class ArrayPlan(Plan):
@@ -42,7 +36,9 @@ class ArrayPlan(Plan):
             return old  # dead: it raises when touched
         if old.is_deleted():
             copier.refuse(old, "its buffer was deleted or donated", "remove the array from the model")
-        new = copier.memo[id(old)] = old.copy() if jax.dtypes.issubdtype(old.dtype, jax.dtypes.extended) else copy_arrays([old])[0]
+        new = copier.memo[id(old)] = (
+            old.copy() if jax.dtypes.issubdtype(old.dtype, jax.dtypes.extended) else copy_arrays([old])[0]
+        )
         return new
 
 
@@ -66,8 +62,11 @@ class CompiledFunctionPlan(Assembly):
         state = old.__getstate__()
         keys = state["global_cache_key"]
         if keys.device is not None or keys.backend is not None or keys.compiler_options_kvs:
-            copier.refuse(old, "a compiled function with devices or compiler options cannot be compiled again",
-                          "share it, or compile it when it is needed")
+            copier.refuse(
+                old,
+                "a compiled function with devices or compiler options cannot be compiled again",
+                "share it, or compile it when it is needed",
+            )
         return {
             "static_argnums": tuple(state["static_argnums"]),
             "static_argnames": tuple(state["static_argnames"]),

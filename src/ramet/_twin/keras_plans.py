@@ -22,9 +22,9 @@ def keras_plan(cls: type) -> Plan | None:
     if issubclass(cls, keras.KerasTensor):
         return TensorPlan(cls, {names.HISTORY: _later})
     if issubclass(cls, keras.Variable):
-        return VariablePlan(cls, {names.VALUE: _value}, is_state=True)
+        return NotedPlan("variables", cls, {names.VALUE: _value}, is_state=True)
     if issubclass(cls, keras.Operation):
-        return OpPlan(cls, _op_handlers(cls), is_state=True)
+        return NotedPlan("ops", cls, _op_handlers(cls), is_state=True)
     if kinds.is_call_class(cls):
         return NotedPlan("calls", cls)
     if kinds.is_tracker_class(cls):
@@ -45,8 +45,8 @@ def keras_plan(cls: type) -> Plan | None:
 class NotedPlan(AttributesPlan):
     """Attributes, and a note of each object for the finish step."""
 
-    def __init__(self, topic: str, cls: type, handlers: dict[str, Handler] | None = None, is_state: bool = False):
-        super().__init__(cls, handlers, is_state)
+    def __init__(self, topic: str, cls: type, handlers: dict[str, Handler] | None = None, *, is_state: bool = False):
+        super().__init__(cls, handlers, is_state=is_state)
         self.topic = topic
 
     def start(self, old: Any, copier: Copier) -> Any:
@@ -55,15 +55,9 @@ class NotedPlan(AttributesPlan):
         return new
 
 
-class VariablePlan(NotedPlan):
-    """A Keras variable on any backend. Its value may be copied later, together with others."""
-
-    def __init__(self, cls: type, handlers: dict[str, Handler], is_state: bool) -> None:
-        super().__init__("variables", cls, handlers, is_state)
-
-
 def _value(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
     if value is None or getattr(copier.plan_of(value), "is_batched", False):
+        # Its value is copied later, together with others.
         target[name] = None
         copier.record("values").append((old, target))
     else:
@@ -79,13 +73,6 @@ class TensorPlan(AttributesPlan):
         producer = calls.producer(old)
         if producer is not None:
             copier.copy(producer)
-
-
-class OpPlan(NotedPlan):
-    """A layer, model or raw operation."""
-
-    def __init__(self, cls: type, handlers: dict[str, Handler], is_state: bool) -> None:
-        super().__init__("ops", cls, handlers, is_state)
 
 
 def _op_handlers(cls: type) -> dict[str, Handler]:

@@ -36,7 +36,7 @@ class AttributesPlan(Shell):
     `handlers` names the attributes that need something else than a copy.
     """
 
-    def __init__(self, cls: type, handlers: dict[str, Handler] | None = None, is_state: bool = False) -> None:
+    def __init__(self, cls: type, handlers: dict[str, Handler] | None = None, *, is_state: bool = False) -> None:
         self.slots = slot_names(cls)
         self.handlers = handlers or {}
         self.is_state = is_state
@@ -91,7 +91,7 @@ class DeepCopyPlan(Plan):
                 copier.copy(part)
         try:
             new = old.__deepcopy__(copier.memo)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # foreign code may raise anything
             copier.refuse(old, f"its own __deepcopy__ failed: {type(error).__name__}: {error}")
         copier.leave(old)
         copier.memo[id(old)] = new
@@ -132,7 +132,7 @@ class ReducePlan(Assembly):
         make, arguments, state, items, pairs, setter = (*reduced, *(None,) * 6)[:6]
         try:
             new = copier.copy(make)(*[copier.copy(argument) for argument in arguments])
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # foreign code may raise anything
             copier.refuse(old, f"making it again failed: {type(error).__name__}: {error}")
         if state is not None or items is not None or pairs is not None:
             held = (state, list(items or ()), list(pairs or ()), setter)
@@ -164,12 +164,12 @@ class ReducePlan(Assembly):
         return callable(old) and is_importable(old)
 
     def _reduced(self, old: Any, copier: Copier) -> Any:
-        cache: dict[int, Any] = copier.records.setdefault("reduced", {})  # type: ignore[arg-type]
+        cache = copier.table("reduced")
         if id(old) not in cache:
             reducer = copyreg.dispatch_table.get(type(old))
             try:
                 cache[id(old)] = reducer(old) if reducer else old.__reduce_ex__(4)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001  # foreign code may raise anything
                 copier.refuse(old, f"ramet does not know how to copy it ({type(error).__name__}: {error})")
             copier.kept.append(old)
         return cache[id(old)]
@@ -202,13 +202,11 @@ class CustomPlan(Plan):
 
 def is_plain(cls: type) -> bool:
     """Whether instances are made of attributes alone: no copy protocol of their own, no base written in C."""
-    if cls.__reduce_ex__ is not object.__reduce_ex__ or cls.__reduce__ is not object.__reduce__:
+    if any(getattr(cls, name) is not getattr(object, name) for name in ("__reduce_ex__", "__reduce__", "__getstate__")):
         return False
-    if hasattr(cls, "__setstate__") or cls in copyreg.dispatch_table:
+    if hasattr(cls, "__setstate__") or hasattr(cls, "__deepcopy__") or cls in copyreg.dispatch_table:
         return False
-    if getattr(cls, "__getstate__", None) is not getattr(object, "__getstate__", None):
-        return False
-    return not hasattr(cls, "__deepcopy__") and has_bare_new(cls)
+    return has_bare_new(cls)
 
 
 def has_bare_new(cls: type) -> bool:

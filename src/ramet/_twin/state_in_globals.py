@@ -29,12 +29,15 @@ def _found(copier: Copier) -> list[tuple[str, str, Any]]:
     for function in _functions(copier):
         for name in _names_read(function.__code__):
             value = function.__globals__.get(name)
-            if isinstance(value, keras.Variable) or (
-                isinstance(value, keras.Layer | keras.metrics.Metric) and value.variables
-            ):
-                if id(value) not in copier.memo:
-                    found[function.__qualname__, name] = value
+            if _holds_variables(value) and id(value) not in copier.memo:
+                found[function.__qualname__, name] = value
     return [(function, name, value) for (function, name), value in found.items()]
+
+
+def _holds_variables(value: Any) -> bool:
+    if isinstance(value, keras.Layer | keras.metrics.Metric):
+        return bool(value.variables)
+    return isinstance(value, keras.Variable)
 
 
 def _functions(copier: Copier) -> list[Any]:

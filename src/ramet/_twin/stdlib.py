@@ -30,7 +30,7 @@ class ThreadLocalPlan(Shell):
     """A `threading.local`: what this thread sees of it. Other threads' values cannot be reached."""
 
     def start(self, old: Any, copier: Copier) -> Any:
-        return type(old).__new__(type(old))
+        return threading.local.__new__(type(old))
 
     def fill(self, old: Any, new: Any, copier: Copier) -> None:
         for name, value in dict(old.__dict__).items():

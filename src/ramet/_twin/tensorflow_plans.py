@@ -139,11 +139,15 @@ def tensorflow_plan(cls: type) -> Plan | None:
         return DictWrapperPlan()
     if issubclass(cls, data_structures._TupleWrapper):
         return TupleWrapperPlan()
-    if issubclass(cls, tf.lookup.experimental.MutableHashTable | tf.lookup.StaticHashTable | tf.lookup.experimental.DenseHashTable):
+    if issubclass(
+        cls, tf.lookup.experimental.MutableHashTable | tf.lookup.StaticHashTable | tf.lookup.experimental.DenseHashTable
+    ):
         return TablePlan()
     if issubclass(cls, tf.types.experimental.ConcreteFunction):
-        return RefusePlan("a traced TensorFlow function belongs to the variables it was traced with",
-                          "keep the tf.function and trace it when it is needed")
+        return RefusePlan(
+            "a traced TensorFlow function belongs to the variables it was traced with",
+            "keep the tf.function and trace it when it is needed",
+        )
     if issubclass(cls, tf.types.experimental.PolymorphicFunction):
         return FunctionPlan()
     if issubclass(cls, tf.random.Generator):

@@ -26,7 +26,7 @@ class TensorPlan(Plan):
         if isinstance(old, torch.nn.Parameter) and isinstance(new, torch.nn.Parameter):
             new.requires_grad_(old.requires_grad)
         elif old.is_leaf and old.requires_grad:
-            new.requires_grad_(True)
+            new.requires_grad_()
         copier.memo[id(old)] = new
         copier.kept.append(old)
         copy_attributes(old, new, copier)
@@ -38,7 +38,7 @@ class TensorPlan(Plan):
         if old.layout is not torch.strided or old.is_meta or old.is_quantized or type(data) not in _PLAIN:
             return data.clone()
         memory = old.untyped_storage()
-        storages: dict[int, Any] = copier.records.setdefault("storages", {})  # type: ignore[arg-type]
+        storages = copier.table("storages")
         twin_memory = storages.get(memory._cdata)
         if twin_memory is None:
             if memory.nbytes() == data.numel() * data.element_size():
@@ -93,11 +93,7 @@ _OWN = ("__deepcopy__", "__reduce__", "__reduce_ex__", "__getstate__", "__setsta
 def module_plan(cls: type) -> Plan:
     """A module outside Keras: its attributes, unless its class has a copy protocol of its own."""
     own = {
-        name
-        for base in cls.__mro__
-        if base not in (object, torch.nn.Module)
-        for name in _OWN
-        if name in base.__dict__
+        name for base in cls.__mro__ if base not in (object, torch.nn.Module) for name in _OWN if name in base.__dict__
     }
     if "__deepcopy__" in own:
         return DeepCopyPlan()

@@ -17,7 +17,7 @@ from ramet.errors import StateElsewhereError
 _FIX = "wait until the loop is over, or clone in a callback, where the state can be read."
 
 
-class Unsettled(Exception):
+class UnsettledError(Exception):
     """Values changed while they were read; another try may have more luck."""
 
 
@@ -30,8 +30,7 @@ def copy_values(copier: Copier) -> None:
     if any(value is None for value in values):
         elsewhere = training.values_in_running_loops()
         values = [
-            elsewhere.get(id(old)) if value is None else value
-            for value, (old, _) in zip(values, waiting, strict=True)
+            elsewhere.get(id(old)) if value is None else value for value, (old, _) in zip(values, waiting, strict=True)
         ]
     present = []
     for (old, target), value in zip(waiting, values, strict=True):
@@ -51,11 +50,11 @@ def _copy_batch(present: list[tuple[Any, dict[str, Any], Any]]) -> None:
     try:
         copies = copy_arrays([value for _, _, value in present])
     except RuntimeError as error:  # donated to a train step of another thread while it was copied
-        raise Unsettled from error
+        raise UnsettledError from error
     for (old, target, value), copy in zip(present, copies, strict=True):
         now = old.__dict__.get(names.VALUE)
         if now is not None and now is not value:
-            raise Unsettled
+            raise UnsettledError
         target[names.VALUE] = copy
 
 
@@ -76,7 +75,7 @@ def check_nothing_moved(copier: Copier) -> None:
     theirs = {id(variable) for model in running for variable in _variables(model)}
     for old, new in copier.record("variables"):
         if id(old) in theirs and not _same_bits(old, new):
-            raise Unsettled
+            raise UnsettledError
 
 
 def _variables(model: Any) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import types
 from collections import deque
@@ -33,10 +34,9 @@ def path_to(culprit: Any, root: Any, start: str) -> tuple[str, Any]:
 def steps(value: Any) -> Iterator[tuple[str, Any]]:
     """The parts of an object, each with the step that leads there; public names first."""
     if isinstance(value, keras.Model) and not isinstance(value, type):
-        try:
+        # A user's property may raise anything; the attributes follow below.
+        with contextlib.suppress(Exception):
             yield from ((f".layers[{index}]", layer) for index, layer in enumerate(value.layers))
-        except Exception:
-            return
     if isinstance(value, dict):
         for key, part in list(value.items()):
             yield f"[{key!r}]" if isinstance(key, str | int) else "[...]", part
@@ -67,7 +67,7 @@ def steps(value: Any) -> Iterator[tuple[str, Any]]:
         return
     attributes = getattr(value, "__dict__", None)
     if isinstance(attributes, dict):
-        named = sorted(list(attributes.items()), key=lambda item: item[0].startswith("_"))
+        named = sorted(attributes.items(), key=lambda item: item[0].startswith("_"))
         yield from ((f".{name}", part) for name, part in named)
     for base in type(value).__mro__:
         slots = base.__dict__.get("__slots__", ())
