@@ -28,6 +28,9 @@ AUTO_CONFIG = "_auto_config"
 SEED_GENERATORS = "_seed_generators"
 TORCH_PARAMS = "_torch_params"  # torch: a ParameterDict keyed by variable path
 
+# Layers around a reloaded SavedModel (TensorFlow).
+RELOADED = "_reloaded_obj"
+
 # Variables.
 VALUE = "_value"
 INITIALIZER = "_initializer"

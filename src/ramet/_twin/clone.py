@@ -68,6 +68,11 @@ def _walk(roots: list[Any], shared: list[Any], *, keep_compiled: bool) -> Copier
         copier.forced = forced
         for value in shared:
             copier.share(value)
+        if keras.backend.backend() == "tensorflow":
+            from ramet._twin.saved_model import reload_saved_models
+
+            for root in roots:
+                reload_saved_models(root, copier)
         for root in sorted(roots, key=lambda root: isinstance(root, keras.optimizers.Optimizer)):
             if isinstance(root, keras.optimizers.Optimizer):
                 _keep_foreign_variables(root, copier)

@@ -1,0 +1,89 @@
+"""From live nested data to frozen data, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ramet._graph.argument import KEYS, PLAIN, Argument, Constant, FrozenDict, FrozenList, Ref, Slice, parts_of
+from ramet._graph.fold import fold
+
+__all__ = ["describe", "freeze", "thaw"]
+
+_LEAVES = (Ref, Constant)
+_FROZEN = (FrozenList, FrozenDict, Slice)
+
+
+def describe(value: object) -> Argument:
+    """The constant that names the class of an object, for whatever there is nothing better to say of."""
+    return Constant("object", f"{type(value).__module__}.{type(value).__qualname__}")
+
+
+def freeze(value: object, leaf: Callable[[Any], object] = describe) -> Argument:
+    """The value as frozen data: containers by exact class, plain constants as they are, the rest as `leaf` says.
+
+    Args:
+        value: nested lists, tuples, dicts and slices of anything; frozen data stays what it is.
+        leaf: called with what is neither a plain constant nor a container of exactly Python's own class: a tensor, an
+            array, a named tuple, a dict with keys that are no plain data. What it returns is frozen in turn, so it may
+            return a list for a list-like object.
+    """
+
+    def simple(item: object) -> object:
+        # At most a few rounds: each turns an object of some class into something simpler.
+        for _ in range(8):
+            if _is_frozen_leaf(item) or _parts(item) is not None:
+                return item
+            item = leaf(item)
+        raise TypeError(f"the leaf function never made frozen data of a {type(item).__qualname__}")
+
+    def parts(item: object) -> Iterable[object] | None:
+        inner = _parts(item)
+        return None if inner is None else [simple(part) for part in inner]
+
+    return fold(simple(value), parts, _join)
+
+
+def thaw(value: Argument, leaf: Callable[[Ref | Constant], object] = lambda leaf: leaf) -> Any:
+    """The data with lists, dicts and slices of Python's own, and `leaf(...)` for every ref and constant."""
+
+    def join(item: Argument, parts: list[Any]) -> Any:
+        if isinstance(item, tuple):
+            return tuple(parts)
+        if isinstance(item, FrozenList):
+            return parts
+        if isinstance(item, FrozenDict):
+            return dict(zip(item, parts, strict=True))
+        if isinstance(item, Slice):
+            return slice(*parts)
+        return leaf(item) if isinstance(item, _LEAVES) else item
+
+    return fold(value, parts_of, join)
+
+
+def _is_frozen_leaf(item: object) -> bool:
+    return type(item) in PLAIN or isinstance(item, _LEAVES)
+
+
+def _parts(item: Any) -> Iterable[object] | None:
+    kind = type(item)
+    if kind is tuple or kind is list:
+        return item  # type: ignore[no-any-return]
+    if kind is dict:
+        return item.values() if all(type(key) in KEYS for key in item) else None
+    if kind is slice:
+        return (item.start, item.stop, item.step)
+    return parts_of(item) if kind in _FROZEN else None
+
+
+def _join(item: Any, parts: list[Argument]) -> Argument:
+    kind = type(item)
+    if kind is tuple:
+        return tuple(parts)
+    if kind is list or kind is FrozenList:
+        return FrozenList(tuple(parts))
+    if kind is dict or kind is FrozenDict:
+        return FrozenDict(tuple(zip(item, parts, strict=True)))
+    if kind is slice or kind is Slice:
+        return Slice(*parts)
+    return item  # type: ignore[no-any-return]

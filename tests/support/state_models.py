@@ -1,0 +1,39 @@
+"""Small models with state, and the data they take."""
+
+import keras
+import numpy as np
+
+from tests.support.twins import outputs, same_random_state
+
+
+def floats(*shape, seed=0):
+    """The same numbers every time, between -1 and 1."""
+    return np.random.default_rng(seed).uniform(-1, 1, shape).astype("float32")
+
+
+def dense_model(*layers, width=4, **options):
+    """A functional model on rows of `width` numbers: the given layers, or one Dense."""
+    inputs = keras.Input((width,))
+    x = inputs
+    for layer in layers or (keras.layers.Dense(3, name="dense"),):
+        x = layer(x)
+    return keras.Model(inputs, x, **options)
+
+
+def trained(model, x, y, **compile_options):
+    """The model, compiled and trained for two steps, so that slots and counters are not at their start."""
+    compile_options.setdefault("loss", "mse")
+    model.compile(**compile_options)
+    model.fit(x, y, batch_size=len(x), epochs=2, shuffle=False, verbose=0)
+    return model
+
+
+def draws(model, x, times=3):
+    """What a model with random layers gives, several times in a row."""
+    same_random_state()
+    return np.stack([outputs(model, x, training=True)[0] for _ in range(times)])
+
+
+def numbers(values):
+    """Arrays of any backend as NumPy arrays."""
+    return [np.array(keras.ops.convert_to_numpy(value)) for value in values]
