@@ -6,7 +6,7 @@ import pytest
 from keras import layers
 
 from tests.support.cases_models import Scale, Swap, assert_alike, numbers, paths, scramble
-from tests.support.twins import assert_equal_outputs, fit_once, outputs, same_random_state, twin_of
+from tests.support.twins import assert_equal_outputs, assert_equal_values, fit_once, outputs, same_random_state, twin_of
 
 # --- outputs
 
@@ -135,6 +135,9 @@ class Unregistered(keras.Layer):
     def call(self, x):
         return x * self.by + self.offset
 
+    def compute_output_shape(self, shape):
+        return shape
+
 
 def test_an_unregistered_layer_at_the_top_level_is_copied():
     inputs = keras.Input((3,))
@@ -182,12 +185,13 @@ class UnregisteredCell(keras.Layer):
 
 def test_an_unregistered_cell_inside_a_bidirectional_rnn_is_copied():
     inputs = keras.Input((5, 3))
-    model = keras.Model(inputs, layers.Bidirectional(layers.RNN(UnregisteredCell()))(inputs))
+    with keras.saving.custom_object_scope({"UnregisteredCell": UnregisteredCell}):  # Bidirectional itself needs it
+        wrapper = layers.Bidirectional(layers.RNN(UnregisteredCell()))
+    model = keras.Model(inputs, wrapper(inputs))
 
     twin = twin_of(model)
 
-    wrapper = twin.layers[-1]
-    assert wrapper.forward_layer is not wrapper.backward_layer
+    assert twin.layers[-1].forward_layer is not twin.layers[-1].backward_layer
     assert_alike(model, twin, numbers(2, 5, 3))
 
 
@@ -329,7 +333,7 @@ def test_dropout_called_with_training_true_still_drops_when_predicting():
     np.testing.assert_array_equal(ours, theirs)
 
 
-def test_a_backbone_called_with_training_false_keeps_its_statistics_when_trained():
+def test_a_backbone_called_with_training_false_is_trained_like_the_original():
     # the frozen batch normalisation idiom
     base = keras.Sequential([keras.Input((3,)), layers.BatchNormalization(name="bn")], name="base")
     inputs = keras.Input((3,))
@@ -337,10 +341,11 @@ def test_a_backbone_called_with_training_false_keeps_its_statistics_when_trained
     model.compile("sgd", "mse")
 
     twin = twin_of(model)
+    fit_once(model, numbers(4, 3), numbers(4, 1))
     fit_once(twin, numbers(4, 3), numbers(4, 1))
 
-    norm = twin.get_layer("base").get_layer("bn")
-    np.testing.assert_array_equal(keras.ops.convert_to_numpy(norm.moving_mean), np.zeros(3))
+    assert twin.get_layer("base")._inbound_nodes[0].arguments.kwargs["training"] is False
+    assert_equal_values(model, twin)
 
 
 # --- raw operations
@@ -414,7 +419,7 @@ def test_a_feature_extractor_on_an_inner_output_is_copied():
     inputs = keras.Input((3,))
     hidden = layers.Dense(4, name="hidden")(inputs)
     whole = keras.Model(inputs, layers.Dense(1, name="head")(hidden))
-    extractor = keras.Model(whole.inputs, whole.get_layer("hidden").output)
+    extractor = keras.Model(whole.inputs[0], whole.get_layer("hidden").output)
 
     twin = twin_of(extractor)
 
@@ -429,7 +434,7 @@ def test_a_feature_extractor_can_be_cut_from_the_twin():
     x = numbers(2, 3)
 
     twin = twin_of(model)
-    cut = keras.Model(twin.inputs, twin.get_layer("hidden").output)
+    cut = keras.Model(twin.inputs[0], twin.get_layer("hidden").output)
 
     assert cut.layers[-1] is twin.get_layer("hidden")
     np.testing.assert_array_equal(outputs(cut, x)[0], outputs(model.get_layer("hidden"), x)[0])
@@ -437,7 +442,7 @@ def test_a_feature_extractor_can_be_cut_from_the_twin():
 
 def test_a_model_built_on_the_outputs_of_another_is_copied_whole():
     base = keras.Sequential([keras.Input((3,)), layers.Dense(4, name="hidden")], name="base")
-    model = keras.Model(base.inputs, layers.Dense(2, name="head")(base.outputs[0]))
+    model = keras.Model(base.inputs[0], layers.Dense(2, name="head")(base.outputs[0]))
 
     twin = twin_of(model)
 
@@ -525,8 +530,8 @@ def test_two_layers_of_one_name_at_different_levels_are_not_taken_for_each_other
 
     twin = twin_of(model)
 
-    assert float(twin.get_layer("s").factor) == 5.0
-    assert float(twin.get_layer("inner").get_layer("s").factor) == 2.0
+    assert keras.ops.convert_to_numpy(twin.get_layer("s").factor) == 5.0
+    assert keras.ops.convert_to_numpy(twin.get_layer("inner").get_layer("s").factor) == 2.0
     assert_alike(model, twin, numbers(2, 3))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
@@ -142,16 +142,13 @@ class Graph(Frozen):
         return self._at(order.reach(map(self._position, places), self._index.before))
 
     def reachable_from(self, *places: Ref | str) -> tuple[Call, ...]:
-        """These calls and all that needs them, in order. From a ref: only what takes that output, or follows."""
+        """These calls and all that needs them, in order; for a ref, the calls that take it and all that needs those."""
         starts: list[int] = []
         for place in places:
-            if isinstance(place, Ref):
-                starts += (self._index.positions[call.id] for call in self.consumers(place))
-            starts.append(self._position(place))
-        after = self._index.after
-        if not any(isinstance(place, Ref) for place in places):
-            return self._at(order.reach(starts, after))
-        raise NotImplementedError
+            own = self._position(place)
+            taken = isinstance(place, Ref)
+            starts += (self._index.positions[call.id] for call in self.consumers(place)) if taken else (own,)
+        return self._at(order.reach(starts, self._index.after))
 
     def input_calls(self) -> tuple[Call, ...]:
         """The calls that the graph's inputs are, in the order of the inputs."""
@@ -161,7 +158,7 @@ class Graph(Frozen):
         name = place.call if isinstance(place, Ref) else place
         return walk.look_up(self._index.positions, name, "call", self.name)
 
-    def _at(self, places: Iterator[int] | list[int] | tuple[int, ...]) -> tuple[Call, ...]:
+    def _at(self, places: Iterable[int]) -> tuple[Call, ...]:
         return tuple(self.calls[place] for place in places)
 
     # All levels: paths.

@@ -69,7 +69,7 @@ def _walk(roots: list[Any], shared: list[Any], *, keep_compiled: bool) -> Copier
         for value in shared:
             copier.share(value)
         if keras.backend.backend() == "tensorflow":
-            from ramet._twin.saved_model import reload_saved_models
+            from ramet._twin.tensorflow_saved_model import reload_saved_models
 
             for root in roots:
                 reload_saved_models(root, copier)
