@@ -16,6 +16,7 @@ from ramet._graph.fold import fold
 from ramet._graph.frozen import Frozen
 
 __all__ = [
+    "EMPTY",
     "Argument",
     "Constant",
     "FrozenDict",
@@ -32,7 +33,7 @@ __all__ = [
 
 Shape: TypeAlias = tuple[int | None, ...]
 Key: TypeAlias = str | int | float | bool | bytes | None
-Plain: TypeAlias = None | bool | int | float | complex | str | bytes | EllipsisType
+Plain: TypeAlias = bool | int | float | complex | str | bytes | EllipsisType | None
 Argument: TypeAlias = "Plain | Ref | Constant | Slice | FrozenList | FrozenDict | tuple[Argument, ...]"
 
 # Compared by exact class: numpy's float64 is a subclass of float, and an IntEnum member of int, and neither would come
@@ -117,8 +118,9 @@ class FrozenDict(Frozen):
     _at: dict[Key, Argument] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_at", dict(self.pairs))
-        if len(self._at) != len(self.pairs):
+        at = dict(self.pairs)
+        object.__setattr__(self, "_at", at)
+        if len(at) != len(self.pairs):
             raise ValueError("a dict cannot hold a key twice")
 
     def __iter__(self) -> Iterator[Key]:
@@ -140,6 +142,9 @@ class FrozenDict(Frozen):
     def values(self) -> tuple[Argument, ...]:
         """The values, in order."""
         return tuple(self._at.values())
+
+
+EMPTY = FrozenDict()
 
 
 def parts_of(value: Argument) -> tuple[Argument, ...] | None:

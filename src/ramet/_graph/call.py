@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from ramet._graph.argument import Argument, FrozenDict, Ref, refs
+from ramet._graph.argument import EMPTY, Argument, FrozenDict, Ref, refs
 from ramet._graph.frozen import Frozen
 from ramet._graph.value import Value
 
@@ -56,7 +56,7 @@ class Call(Frozen):
     id: str
     op: str
     args: tuple[Argument, ...] = ()
-    kwargs: FrozenDict = FrozenDict()
+    kwargs: FrozenDict = EMPTY
     outputs: tuple[Value, ...] = ()
     structure: Argument = 0
     mask_kinds: tuple[tuple[int | str, MaskKind], ...] = ()

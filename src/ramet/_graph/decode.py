@@ -5,19 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any, NoReturn
 
-from ramet._graph.argument import Argument, FrozenDict
-from ramet._graph.call import Call
 from ramet._graph.encode import VERSION
 from ramet._graph.graph import GRAPH_KINDS, Graph
-from ramet._graph.json_read import ArgumentReader, read_ref
-from ramet._graph.json_record import Place, Record, checked, chosen, describe, misfit, shape_of
-from ramet._graph.op import OP_KINDS, Op
+from ramet._graph.json_call import read_call
+from ramet._graph.json_op import build_ops, read_ops
+from ramet._graph.json_read import ArgumentReader
+from ramet._graph.json_record import Place, Record, describe, misfit
 from ramet._graph.problem import FormatError
-from ramet._graph.value import UNRECORDED, Mask, Value, VariableSpec
 
 __all__ = ["from_json"]
-
-_MASK_KINDS = frozenset({"implicit", "explicit"})
 
 
 def from_json(text: str) -> Graph:
@@ -29,21 +25,18 @@ def from_json(text: str) -> Graph:
     """
     record = Record(_parse(text), Place())
     version = record.raw("ramet_graph")
-    if version != VERSION or type(version) is not int:
+    if type(version) is not int or version != VERSION:
         raise misfit(str(VERSION), describe(version), record.place.at("ramet_graph"))
-    deep = [part for part, _ in record.items("deep")]
-    reader = _GraphReader(ArgumentReader(deep, record.place.at("deep")))
-    graphs = [reader.graph(raw, place) for raw, place in record.items("graphs")]
+    arguments = ArgumentReader([part for part, _ in record.items("deep")], record.place.at("deep"))
+    graphs = [_GraphRecord(raw, place, arguments) for raw, place in record.items("graphs")]
     record.end()
-    if not graphs:
-        raise misfit("at least one graph", "none", record.place.at("graphs"))
-    reader.arguments.end()
-    return _nest(graphs)
+    arguments.end()
+    return _nest(graphs, record.place.at("graphs"))
 
 
 def _parse(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_no_key_twice)
+        return json.loads(text, parse_constant=_refuse, object_pairs_hook=_without_repeats)
     except RecursionError:
         found = "lists and objects nested too deep to read"
     except ValueError as error:
@@ -51,54 +44,57 @@ def _parse(text: str) -> Any:
     raise FormatError("Cannot read the graph: the text is not JSON.", found=found, path="the whole text")
 
 
-def _refuse_constant(word: str) -> NoReturn:
-    raise ValueError(f"the word {word}, which is no JSON")
+def _refuse(word: str) -> NoReturn:
+    raise ValueError(f"the word {word}")
 
 
-def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"an object with the key {describe(twice)} twice")
+        # Of two fields with one name, readers disagree on which counts.
+        raise ValueError("an object with the same field twice")
     return result
 
 
-# Where an op's graph is told: the fields of the op, the number of the graph, and where that number stands.
-_Link = tuple[int, Place]
+class _GraphRecord:
+    """A graph that waits for the graphs inside it."""
 
-
-class _GraphReader:
-    """Reads records. Ops come with the numbers of their graphs, which are joined when all have been read."""
-
-    def __init__(self, arguments: ArgumentReader) -> None:
-        self.arguments = arguments
-
-    def graph(self, raw: Any, place: Place) -> tuple[dict[str, Any], list[_OpRecord], list[_OpRecord]]:
-        """The fields of a graph, and the records of its ops and extras."""
+    def __init__(self, raw: object, place: Place, arguments: ArgumentReader) -> None:
         record = Record(raw, place)
-        fields: dict[str, Any] = {
+        self.fields: dict[str, Any] = {
             "name": record.text("name"),
             "class_name": record.text("class_name"),
             "kind": record.choice("kind", GRAPH_KINDS),
+            "inputs": arguments.read(record.raw("inputs", None), place.at("inputs")),
+            "outputs": arguments.read(record.raw("outputs", None), place.at("outputs")),
+            "calls": tuple(read_call(item, where, arguments) for item, where in record.items("calls")),
         }
-        root = record.raw("root", None)
-        if root is not None:
-            (fields["root"],) = _build_ops(self._ops([(root, place.at("root"))]), {})
-        for key in ("inputs", "outputs"):
-            fields[key] = self._argument(record, key, None)
-        ops = self._ops(record.items("ops"))
-        extras = self._ops(record.items("extras"))
-        fields["calls"] = tuple(self._call(item, where) for item, where in record.items("calls"))
+        root = [(record.raw("root"), place.at("root"))] if "root" in record else []
+        self.root = read_ops(root, arguments)
+        self.ops = read_ops(record.items("ops"), arguments)
+        self.extras = read_ops(record.items("extras"), arguments)
         record.end()
-        return fields, ops, extras
 
-    def _argument(self, record: Record, key: str, default: Argument) -> Argument:
-        raw = record.raw(key, _ABSENT)
-        return default if raw is _ABSENT else self.arguments.read(raw, record.place.at(key))
 
-    def _dict(self, record: Record, key: str, default: FrozenDict | None) -> FrozenDict | None:
-        found = self._argument(record, key, default)
-        if found is not None and not isinstance(found, FrozenDict):
-            raise misfit("an object", "something else", record.place.at(key))
-        return found
+def _nest(records: list[_GraphRecord], place: Place) -> Graph:
+    """The first graph, with the others where they belong: each in one op, of a graph before it."""
+    if not records:
+        raise misfit("at least one graph", "none", place)
+    free: dict[int, Graph] = {}
+
+    def take(number: int, where: Place) -> Graph:
+        if number not in free:
+            raise misfit("the number of a later graph that stands nowhere else", str(number), where)
+        return free.pop(number)
+
+    for number in reversed(range(len(records))):
+        record = records[number]
+        free[number] = Graph(
+            **record.fields,
+            root=next(iter(build_ops(record.root, take)), None),
+            ops=build_ops(record.ops, take),
+            extras=build_ops(record.extras, take),
+        )
+    for number in sorted(free.keys() - {0}):
+        raise misfit(f"an op with the graph {number}", "none", place.at(number))
+    return free[0]

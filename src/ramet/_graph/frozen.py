@@ -32,7 +32,7 @@ class Frozen(Changeable):
             return True
         if type(self) is not type(other):
             return NotImplemented
-        return self._text() == other._text()  # type: ignore[attr-defined]  # of the same class
+        return self._text() == other._text()
 
     def __hash__(self) -> int:
         return hash(self._text())

@@ -83,3 +83,8 @@ class Index:
         for place, ref in enumerate(refs(self._outputs)):
             found.setdefault(ref, []).append(place)
         return {ref: tuple(places) for ref, places in found.items()}
+
+    @cached_property
+    def output_count(self) -> int:
+        """How many outputs the graph has, counted flat."""
+        return sum(len(places) for places in self.output_refs.values())

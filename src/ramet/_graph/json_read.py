@@ -33,13 +33,11 @@ class ArgumentReader:
 
     def read(self, raw: Json, place: Place) -> Argument:
         """The argument that the JSON stands for."""
-        if not isinstance(raw, list | dict):
-            return raw
         try:
             return fold(raw, _parts, self._join, limit=LEVELS)
         except TooDeepError:
             raise misfit(f"at most {LEVELS} levels (deeper parts stand under 'deep')", "more", place) from None
-        except _Misread as error:
+        except _MisreadError as error:
             raise misfit(error.expected, error.found, _place_of(error.raw, raw, place)) from None
 
     def end(self) -> None:
@@ -69,17 +67,19 @@ class ArgumentReader:
         except (KeyError, TypeError, ValueError, FormatError):
             known = sorted([*_READ, "$deep", "$dict", "$slice", "$tuple"])
             expected = f"what is written under '{tag}'" if tag in _READ else "one of " + ", ".join(known)
-            raise _Misread(raw, expected, f"'{tag}': {describe(raw[tag])}") from None
+            raise _MisreadError(raw, expected, f"'{tag}': {describe(raw[tag])}") from None
 
     def _read_deep(self, raw: dict[str, Json]) -> Argument:
         number = raw["$deep"]
         if type(number) is not int or number not in self._unused:
-            raise _Misread(raw, "the number of an earlier part of 'deep' that stands nowhere else", describe(number))
+            raise _MisreadError(
+                raw, "the number of an earlier part of 'deep' that stands nowhere else", describe(number)
+            )
         self._unused.remove(number)
         return self._deep[number]
 
 
-class _Misread(Exception):
+class _MisreadError(Exception):
     """A list or an object in an argument is not as it should be."""
 
     def __init__(self, raw: Json, expected: str, found: str) -> None:
@@ -103,7 +103,10 @@ def _place_of(culprit: Json, root: Json, place: Place) -> Place:
 
 
 def _tag(raw: dict[str, Json]) -> str | None:
-    return next((key for key in raw if key.startswith("$")), None)
+    for key in raw:
+        if key.startswith("$"):
+            return key
+    return None
 
 
 def _parts(raw: Json) -> Iterable[Json] | None:
@@ -116,19 +119,19 @@ def _parts(raw: Json) -> Iterable[Json] | None:
     if tag is None:
         return raw.values()
     if len(raw) > 1:
-        raise _Misread(raw, f"'{tag}' alone", f"{len(raw)} fields")
+        raise _MisreadError(raw, f"'{tag}' alone", f"{len(raw)} fields")
     content = raw[tag]
     if tag == "$dict":
         pairs = content if isinstance(content, list) else [None]
         values = [pair[1] for pair in pairs if isinstance(pair, list) and len(pair) == 2]
         if len(values) != len(pairs):
-            raise _Misread(raw, "a list of pairs under '$dict'", describe(content))
+            raise _MisreadError(raw, "a list of pairs under '$dict'", describe(content))
         return values
     if tag in ("$tuple", "$slice"):
         if not isinstance(content, list):
-            raise _Misread(raw, f"a list under '{tag}'", describe(content))
+            raise _MisreadError(raw, f"a list under '{tag}'", describe(content))
         if tag == "$slice" and len(content) != 3:
-            raise _Misread(raw, "three items under '$slice'", str(len(content)))
+            raise _MisreadError(raw, "three items under '$slice'", str(len(content)))
         return content
     return None
 
@@ -138,7 +141,7 @@ def _read_dict(raw: dict[str, Any], parts: list[Argument]) -> FrozenDict:
         keys = [_read_key(key) for key, _ in raw["$dict"]]
         return FrozenDict(tuple(zip(keys, parts, strict=True)))
     except (KeyError, TypeError, ValueError):
-        raise _Misread(raw, "keys that are plain data, each once", "others") from None
+        raise _MisreadError(raw, "keys that are plain data, each once", "others") from None
 
 
 def _read_key(raw: Any) -> Key:

@@ -67,6 +67,9 @@ class Record:
         self.place = place
         self._left: dict[str, Any] = dict(checked(raw, dict, place))
 
+    def __contains__(self, key: str) -> bool:
+        return key in self._left
+
     def raw(self, key: str, default: object = _ABSENT) -> Any:
         """The field as it is."""
         found = self._left.pop(key, default)
@@ -77,7 +80,9 @@ class Record:
     def _typed(self, key: str, kind: type[Any], default: object = _ABSENT) -> Any:
         if default is not _ABSENT and key not in self._left:
             return default
-        return checked(self.raw(key), kind, self.place.at(key))
+        found = self.raw(key)
+        # Asked before a place is made for the error, since it almost always fits.
+        return found if type(found) is kind else checked(found, kind, self.place.at(key))
 
     def text(self, key: str) -> str:
         """A text."""

@@ -17,7 +17,7 @@ from ramet._graph.problem import GraphError
 
 __all__ = ["LEVELS", "ArgumentWriter", "Json", "write_leaf"]
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 # How many levels of an argument are written into each other before the rest goes beside.
 LEVELS = 40

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from ramet._graph.argument import FrozenDict
+from ramet._graph.argument import EMPTY, FrozenDict
 from ramet._graph.frozen import Frozen
 from ramet._graph.value import VariableSpec
 
@@ -51,7 +51,7 @@ class Op(Frozen):
     trainable: bool = True
     dtype_policy: str | None = None
     built: bool = True
-    flags: FrozenDict = FrozenDict()
+    flags: FrozenDict = EMPTY
     variables: tuple[VariableSpec, ...] = ()
     graph: Graph | None = None
     children: tuple[Op, ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 from ramet.errors import RametError
 
@@ -36,7 +37,7 @@ class GraphError(RametError, ValueError):
         super().__init__(summary, **parts)  # type: ignore[arg-type]  # the parts of any error
 
     def __reduce__(self) -> tuple[object, ...]:
-        revive, (cls, summary, parts) = super().__reduce__()  # type: ignore[misc, has-type]
+        revive, (cls, summary, parts) = cast("Any", super().__reduce__())
         return revive, (cls, summary, {**parts, "problems": self.problems})
 
 

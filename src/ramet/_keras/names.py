@@ -16,6 +16,10 @@ MASK = "_keras_mask"  # on a tensor: the mask that travels with it
 # Function and Functional. NODES is a set of strings made from `id(op)` and a position in the op's INBOUND list.
 NODES = "_nodes"
 NODE_MARK = "_ib-"
+NODES_BY_DEPTH = "_nodes_by_depth"
+INPUTS = "_inputs_struct"
+OUTPUTS = "_outputs_struct"
+FUNCTIONAL = "_functional"  # on a Sequential: the functional model that runs it
 NNX_OPS = "_nnx_op_mapping"
 
 # Layers.
@@ -24,7 +28,11 @@ PATH = "_path"
 PARENT_PATH = "_parent_path"
 LAYERS = "_layers"
 TRACKER = "_tracker"
+OWN_TRAINABLE = "_trainable_variables"
+OWN_NON_TRAINABLE = "_non_trainable_variables"
 AUTO_CONFIG = "_auto_config"
+LOCK = "_lock"
+REMAT = "_remat_mode"
 SEED_GENERATORS = "_seed_generators"
 TORCH_PARAMS = "_torch_params"  # torch: a ParameterDict keyed by variable path
 

@@ -13,6 +13,7 @@ from ramet._keras.version import check_version
 from ramet._twin.copier import Copier, RefusalError
 from ramet._twin.finish import finish
 from ramet._twin.functions import wrongly_shared
+from ramet._twin.pause import collector_paused
 from ramet._twin.plans import plan_for
 from ramet._twin.rename import rename
 from ramet._twin.seed import reseed
@@ -38,7 +39,13 @@ def clone(
     roots = _roots(target)
     _check_name(name, target)
     _check_seed(seed)
-    shared = list(share)
+    with collector_paused():
+        return _clone(target, roots, list(share), name=name, seed=seed, keep_compiled=keep_compiled)
+
+
+def _clone(
+    target: Any, roots: list[Any], shared: list[Any], *, name: str | None, seed: int | None, keep_compiled: bool
+) -> Any:
     for _ in range(_TRIES):
         try:
             copier = _walk(roots, shared, keep_compiled=keep_compiled)

@@ -19,12 +19,9 @@ class TensorPlan(Plan):
     """
 
     def copy(self, old: Any, copier: Copier) -> Any:
-        with torch.no_grad(), torch.utils._python_dispatch._disable_current_modes():
-            new = self._copy_data(old, copier)
+        new = self._copy_data(old, copier)
         if type(new) is not type(old):
-            new = new.as_subclass(type(old))
-        if isinstance(old, torch.nn.Parameter) and isinstance(new, torch.nn.Parameter):
-            new.requires_grad_(old.requires_grad)
+            new = torch.Tensor._make_subclass(type(old), new, old.requires_grad)
         elif old.is_leaf and old.requires_grad:
             new.requires_grad_()
         copier.memo[id(old)] = new

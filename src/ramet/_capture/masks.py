@@ -1,0 +1,94 @@
+"""Which mask arguments Keras found by itself, and which the user passed.
+
+Keras 3 writes a mask it found into the call's arguments. It is the very mask of the call's own input; in a model that was
+loaded, or cloned by Keras, the layers have found it again, and it is only made the same way.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+import numpy as np
+
+from ramet._graph import MaskKind
+from ramet._keras import structure
+
+
+def mask_kinds(call: Any) -> tuple[tuple[int | str, MaskKind], ...]:
+    """For each argument of a call that is a mask, by position or name: implicit or explicit."""
+    return tuple((place, _kind(call, masked, mask)) for place, masked, mask in _mask_arguments(call))
+
+
+def _kind(call: Any, masked: Any, mask: Any) -> MaskKind:
+    given = keras.tree.flatten(mask)
+    found = [structure.mask_of(tensor) for tensor in keras.tree.flatten(masked)]
+    same = len(given) == len(found) and all(map(made_alike, given, found))
+    return "implicit" if same and any(item is not None for item in given) else "explicit"
+
+
+def _mask_arguments(call: Any) -> Iterator[tuple[int | str, Any, Any]]:
+    """Each mask argument that was given, with the argument whose mask it is."""
+    args, kwargs = call.arguments.args, call.arguments.kwargs
+    if not isinstance(call.operation, keras.Layer) or isinstance(call.operation, keras.layers.InputLayer):
+        return
+    parameters = _parameters(call.operation)
+    named = dict(zip(parameters, args, strict=False)) | kwargs
+    for place, (name, value) in enumerate(named.items()):
+        if value is None or not (name == "mask" or name.endswith("_mask")):
+            continue
+        owner = name.removesuffix("_mask")
+        masked = named.get(owner) if name != "mask" else next(iter(named.values()))
+        if any(isinstance(item, keras.KerasTensor) for item in keras.tree.flatten(value)):
+            yield (name if name in kwargs else place), masked, value
+
+
+def _parameters(layer: Any) -> list[str]:
+    try:
+        return list(inspect.signature(layer.call).parameters)
+    except (TypeError, ValueError):  # a call written in C
+        return []
+
+
+def made_alike(first: Any, second: Any) -> bool:
+    """Whether two tensors are one, or come from equal operations on the same tensors."""
+    waiting = [(first, second)]
+    while waiting:
+        a, b = waiting.pop()
+        if a is b:
+            continue
+        if isinstance(a, keras.KerasTensor) and isinstance(b, keras.KerasTensor):
+            ours, theirs = structure.producing_call(a), structure.producing_call(b)
+            if ours is None or theirs is None or a.shape != b.shape or a.dtype != b.dtype:
+                return False
+            if not _alike(ours.operation, theirs.operation):
+                return False
+            pair = [(call.arguments.args, call.arguments.kwargs) for call in (ours, theirs)]
+            mine, yours = (keras.tree.flatten(arguments) for arguments in pair)
+            if len(mine) != len(yours):
+                return False
+            waiting.extend(zip(mine, yours, strict=True))
+        elif not _equal(a, b):
+            return False
+    return True
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """One op, or two raw operations of one class with the same settings."""
+    if a is b:
+        return True
+    if type(a) is not type(b) or isinstance(a, keras.Layer):
+        return False
+    ours, theirs = structure.raw_attributes(a), structure.raw_attributes(b)
+    return ours.keys() == theirs.keys() and all(_equal(ours[name], theirs[name]) for name in ours)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if type(a) is not type(b):
+        return False
+    try:
+        return bool(np.array_equal(np.asarray(a), np.asarray(b)))
+    except (TypeError, ValueError):
+        return bool(a == b)

@@ -1,0 +1,73 @@
+"""A model as data: ops, calls, values and graphs, frozen; order, rules, JSON and text. Nothing here knows Keras."""
+
+from ramet._graph.argument import (
+    EMPTY,
+    Argument,
+    Constant,
+    FrozenDict,
+    FrozenList,
+    Key,
+    Ref,
+    Shape,
+    Slice,
+    leaves,
+    map_leaves,
+    map_refs,
+    refs,
+)
+from ramet._graph.call import Call, MaskKind, call_id, split_call_id
+from ramet._graph.change import map_ops, map_paths, renumber, reroute
+from ramet._graph.decode import from_json
+from ramet._graph.encode import to_json
+from ramet._graph.freeze import freeze, thaw
+from ramet._graph.graph import Graph, GraphKind
+from ramet._graph.lint import RULES, check, lint
+from ramet._graph.op import Op, OpKind
+from ramet._graph.problem import FormatError, GraphError, Problem, UnknownPathError
+from ramet._graph.render import escape, render
+from ramet._graph.value import UNRECORDED, Mask, Value, VariableSpec
+
+__all__ = [
+    "EMPTY",
+    "RULES",
+    "UNRECORDED",
+    "Argument",
+    "Call",
+    "Constant",
+    "FormatError",
+    "FrozenDict",
+    "FrozenList",
+    "Graph",
+    "GraphError",
+    "GraphKind",
+    "Key",
+    "Mask",
+    "MaskKind",
+    "Op",
+    "OpKind",
+    "Problem",
+    "Ref",
+    "Shape",
+    "Slice",
+    "UnknownPathError",
+    "Value",
+    "VariableSpec",
+    "call_id",
+    "check",
+    "escape",
+    "freeze",
+    "from_json",
+    "leaves",
+    "lint",
+    "map_leaves",
+    "map_ops",
+    "map_paths",
+    "map_refs",
+    "refs",
+    "render",
+    "renumber",
+    "reroute",
+    "split_call_id",
+    "thaw",
+    "to_json",
+]

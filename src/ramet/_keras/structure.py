@@ -1,0 +1,76 @@
+"""What a model is made of: its calls in order, its layers, its inputs and outputs, its own variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+
+from ramet._keras import calls, names
+
+
+def function_of(op: Any) -> Any:
+    """What holds the calls of a model: itself, the functional model inside a Sequential, or None if there is none."""
+    if isinstance(op, keras.Sequential):
+        return op.__dict__.get(names.FUNCTIONAL)
+    return op if isinstance(op, keras.Function) else None
+
+
+def calls_of(function: Any) -> list[Any]:
+    """The calls of a functional model in the order Keras runs them."""
+    by_depth = getattr(function, names.NODES_BY_DEPTH)
+    return [call for depth in sorted(by_depth, reverse=True) for call in by_depth[depth]]
+
+
+def inputs_of(function: Any) -> Any:
+    """The input tensors, nested as the model takes them."""
+    return getattr(function, names.INPUTS)
+
+
+def outputs_of(function: Any) -> Any:
+    """The output tensors, nested as the model returns them."""
+    return getattr(function, names.OUTPUTS)
+
+
+def layers_of(op: Any) -> list[Any]:
+    """The layers that an op holds, in the order Keras tracks them."""
+    return list(getattr(op, names.LAYERS, None) or ())
+
+
+def variables_of(op: Any) -> Iterator[tuple[Any, bool]]:
+    """The variables an op owns itself, and whether each is a weight (a random state is none)."""
+    for store in (names.OWN_TRAINABLE, names.OWN_NON_TRAINABLE):
+        for variable in list(getattr(op, store, None) or ()):
+            yield variable, True
+    for generator in list(getattr(op, names.SEED_GENERATORS, None) or ()):
+        yield generator.state, False
+
+
+def mask_of(tensor: Any) -> Any:
+    """The mask that travels with a tensor, or None."""
+    return getattr(tensor, names.MASK, None)
+
+
+def producing_call(tensor: Any) -> Any:
+    """The call a tensor comes from, or None."""
+    return calls.producer(tensor)
+
+
+def makes_its_own_config(model: Any) -> bool:
+    """Whether the class of a functional model says its config itself, and not only as a list of layers."""
+    for base in type(model).__mro__:
+        if "get_config" in base.__dict__:
+            return not base.__module__.startswith("keras.src.models")
+    return False
+
+
+def raw_attributes(op: Any) -> dict[str, Any]:
+    """The settings of a raw operation: what it holds besides its name and calls."""
+    own = {names.INBOUND, names.OUTBOUND, names.AUTO_CONFIG, "name", names.LOCK, names.REMAT}
+    return {name: value for name, value in op.__dict__.items() if name not in own}
+
+
+def calls_made(op: Any) -> list[Any]:
+    """All calls of an op, in the order they were made, from every model it was used in."""
+    return calls.inbound(op)

@@ -1,0 +1,82 @@
+"""Every architecture of `keras.applications`, with random weights and the smallest input it takes: exact twins."""
+
+import functools
+import inspect
+
+import keras
+import numpy as np
+import pytest
+
+from tests.support.twins import assert_equal_outputs, assert_equal_values, twin_of
+
+QUICK = ("MobileNetV2", "EfficientNetB0", "DenseNet121")
+
+
+def _architectures():
+    """The functions of `keras.applications` that make models."""
+    found = {
+        name: make
+        for name, make in vars(keras.applications).items()
+        if name[:1].isupper() and callable(make) and "weights" in inspect.signature(make).parameters
+    }
+    return dict(sorted(found.items()))
+
+
+ARCHITECTURES = _architectures()
+
+
+def _made(name):
+    """The network with the smallest input: asked for from below, since each says no in its own way."""
+    for size in (32, 71, 75, 139, 224, 299, 331):
+        for fixed in ({"include_top": True}, {"include_top": False, "pooling": "avg"}):
+            make = functools.partial(ARCHITECTURES[name], weights=None, input_shape=(size, size, 3), **fixed)
+            try:
+                return make(classes=10) if fixed["include_top"] else make()
+            except ValueError:
+                continue
+    raise AssertionError(f"no size that {name} takes")
+
+
+def _checked(name):
+    model = _made(name)
+    x = np.random.default_rng(0).random((1, *model.input_shape[1:]), "float32")
+
+    twin = twin_of(model)
+
+    assert type(twin) is type(model)
+    assert twin.get_config() == model.get_config()
+    assert [layer.name for layer in twin.layers] == [layer.name for layer in model.layers]
+    assert [variable.path for variable in twin.variables] == [variable.path for variable in model.variables]
+    assert_equal_values(model, twin)
+    assert_equal_outputs(model, twin, x)
+
+
+def test_the_list_of_architectures_is_found():
+    assert len(ARCHITECTURES) >= 35
+    assert set(QUICK) <= set(ARCHITECTURES)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_quick_architecture_has_an_exact_twin(name):
+    _checked(name)
+
+
+@pytest.mark.zoo
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_every_architecture_has_an_exact_twin(name):
+    _checked(name)
+
+
+@pytest.mark.zoo
+@pytest.mark.parametrize("name", QUICK)
+def test_a_network_trains_like_its_twin(name):
+    model = _made(name)
+    model.compile("sgd", "sparse_categorical_crossentropy")
+    x = np.random.default_rng(0).random((2, *model.input_shape[1:]), "float32")
+    y = np.array([0, 1])
+    twin = twin_of(model)
+
+    losses = [keras.utils.set_random_seed(0) or one.train_on_batch(x, y) for one in (model, twin)]
+
+    np.testing.assert_array_equal(*losses)
+    assert_equal_values(model, twin)

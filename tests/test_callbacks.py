@@ -1,0 +1,202 @@
+"""Cloning inside Keras callbacks, where on JAX the values stand beside the model: exact, and training goes on as before."""
+
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+import ramet
+from tests.support.twins import assert_equal_values, same_random_state
+
+X = np.random.default_rng(0).normal(size=(12, 4)).astype("float32")
+Y = np.random.default_rng(1).normal(size=(12, 2)).astype("float32")
+
+EVENTS = (
+    "on_train_begin",
+    "on_epoch_begin",
+    "on_train_batch_begin",
+    "on_train_batch_end",
+    "on_test_begin",
+    "on_test_batch_end",
+    "on_test_end",
+    "on_epoch_end",
+    "on_train_end",
+    "on_predict_begin",
+    "on_predict_batch_end",
+    "on_predict_end",
+)
+
+
+def _model(**options):
+    keras.utils.set_random_seed(0)
+    x = keras.Input((4,))
+    body = keras.Model(x, layers.BatchNormalization()(layers.Dense(3)(x)), name="body")
+    inputs = keras.Input((4,))
+    model = keras.Model(inputs, layers.Dense(2)(layers.Dropout(0.2, seed=3)(body(inputs))))
+    model.compile(keras.optimizers.Adam(0.1), "mse", metrics=["mae"], **options)
+    return model
+
+
+def _synced(model):
+    """What the model holds, put back into its variables first. To be called after cloning: it must not be needed."""
+    if hasattr(model, "jax_state_sync"):
+        model.jax_state_sync()
+    variables = [*model.variables, *model.metrics_variables, *model.optimizer.variables]
+    return [np.array(keras.ops.convert_to_numpy(variable)) for variable in variables]
+
+
+class Cloner(keras.callbacks.Callback):
+    """Clones at the named events, and looks at the original only afterwards."""
+
+    def __init__(self, events, pick=lambda model: model, sync=True):
+        super().__init__()
+        self.pick, self.sync = pick, sync
+        self.twins, self.seen = [], []
+        for event in events:
+            setattr(self, event, self._clone)
+
+    def _clone(self, *args, **kwargs):
+        self.twins.append(ramet.clone(self.pick(self.model)))
+        if self.sync:
+            self.seen.append(_synced(self.model))
+
+
+def _run(model, callbacks):
+    same_random_state()
+    history = model.fit(X, Y, batch_size=4, epochs=2, validation_data=(X, Y), shuffle=False, verbose=0, callbacks=callbacks)
+    model.evaluate(X, Y, batch_size=4, verbose=0, callbacks=callbacks)
+    outputs = model.predict(X, batch_size=4, verbose=0, callbacks=callbacks)
+    return history.history, outputs
+
+
+def _assert_holds(twin, seen):
+    theirs = [*twin.variables, *twin.metrics_variables, *twin.optimizer.variables]
+    for old, new in zip(seen, theirs, strict=True):
+        np.testing.assert_array_equal(old, keras.ops.convert_to_numpy(new), err_msg=new.path)
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_a_clone_in_a_callback_is_exact_and_changes_nothing(event):
+    model, alone = _model(), _model()
+    cloner = Cloner([event])
+    expected = _run(alone, [])
+
+    found = _run(model, [cloner])
+
+    assert cloner.twins
+    for twin, seen in zip(cloner.twins, cloner.seen, strict=True):
+        _assert_holds(twin, seen)
+    assert found[0] == expected[0]
+    np.testing.assert_array_equal(found[1], expected[1])
+    assert_equal_values(model, alone)
+
+
+def test_a_clone_in_every_callback_without_a_sync_leaves_training_alone():
+    model, alone = _model(), _model()
+    cloner = Cloner(EVENTS, sync=False)
+    expected = _run(alone, [])
+
+    found = _run(model, [cloner])
+
+    assert len(cloner.twins) > 30
+    assert found[0] == expected[0]
+    np.testing.assert_array_equal(found[1], expected[1])
+    assert_equal_values(model, alone)
+
+
+def test_several_steps_in_one_execution():
+    model, alone = _model(steps_per_execution=3), _model(steps_per_execution=3)
+    cloner = Cloner(["on_train_batch_end", "on_test_batch_end", "on_predict_batch_end"])
+    expected = _run(alone, [])
+
+    found = _run(model, [cloner])
+
+    for twin, seen in zip(cloner.twins, cloner.seen, strict=True):
+        _assert_holds(twin, seen)
+        assert twin.steps_per_execution == 3
+    assert found[0] == expected[0]
+    assert_equal_values(model, alone)
+
+
+@pytest.mark.parametrize("event", ["on_train_batch_end", "on_epoch_end", "on_test_batch_end", "on_predict_batch_end"])
+def test_a_clone_of_a_model_inside_the_model_that_runs_is_exact(event):
+    model = _model()
+    seen = []
+
+    class Watcher(Cloner):
+        def _clone(self, *args, **kwargs):
+            super()._clone()
+            seen.append([np.array(keras.ops.convert_to_numpy(v)) for v in self.model.get_layer("body").variables])
+
+    cloner = Watcher([event], pick=lambda model: model.get_layer("body"))
+
+    _run(model, [cloner])
+
+    assert cloner.twins
+    for twin, before in zip(cloner.twins, seen, strict=True):
+        for old, new in zip(before, twin.variables, strict=True):
+            np.testing.assert_array_equal(old, keras.ops.convert_to_numpy(new))
+
+
+def test_a_clone_of_one_layer_and_of_the_optimizer_in_a_callback_are_exact():
+    model = _model()
+    layer = Cloner(["on_train_batch_end"], pick=lambda model: model.layers[-1], sync=False)
+    optimizer = Cloner(["on_train_batch_end"], pick=lambda model: model.optimizer)
+
+    model.fit(X, Y, batch_size=4, verbose=0, callbacks=[layer, optimizer])
+
+    for twin, original in ((layer.twins[-1], model.layers[-1]), (optimizer.twins[-1], model.optimizer)):
+        for old, new in zip(original.variables, twin.variables, strict=True):
+            np.testing.assert_array_equal(keras.ops.convert_to_numpy(old), keras.ops.convert_to_numpy(new))
+
+
+def test_a_twin_made_in_a_callback_trains_on_from_there():
+    model, alone = _model(), _model()
+    cloner = Cloner(["on_epoch_end"], sync=False)
+    same_random_state()
+    model.fit(X, Y, batch_size=4, epochs=1, shuffle=False, verbose=0, callbacks=[cloner])
+    same_random_state()
+    alone.fit(X, Y, batch_size=4, epochs=1, shuffle=False, verbose=0)
+    twin = cloner.twins[0]
+
+    losses = []
+    for one in (alone, twin):
+        same_random_state()
+        losses.append(one.fit(X, Y, batch_size=4, epochs=2, shuffle=False, verbose=0).history["loss"])
+
+    assert losses[0] == losses[1]
+    assert_equal_values(alone, twin)
+
+
+def test_a_twin_is_run_inside_the_callback_that_made_it():
+    model, alone = _model(), _model()
+    found = []
+
+    class Target(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            twin = ramet.clone(self.model, compile=False)
+            found.append(twin.predict(X, verbose=0))
+
+    same_random_state()
+    model.fit(X, Y, batch_size=4, shuffle=False, verbose=0, callbacks=[Target()])
+    same_random_state()
+    alone.fit(X, Y, batch_size=4, shuffle=False, verbose=0)
+
+    assert len(found) == 3
+    assert not np.array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[-1], alone.predict(X, verbose=0))
+    assert_equal_values(model, alone)
+
+
+def test_the_callback_may_hold_the_twin_on_the_model_itself():
+    model = _model()
+
+    class Keep(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            self.model.__dict__["best"] = ramet.clone(self.model)
+
+    model.fit(X, Y, batch_size=4, epochs=2, verbose=0, callbacks=[Keep()])
+    twin = ramet.clone(model)
+
+    assert twin.best is not model.best
+    assert_equal_values(model.best, twin.best)
