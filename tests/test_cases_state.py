@@ -225,9 +225,11 @@ def test_batch_normalisation_keeps_its_moving_statistics():
         lambda: layers.LayerNormalization(),
         lambda: layers.GroupNormalization(2),
         lambda: layers.UnitNormalization(),
-        lambda: layers.BatchNormalization(synchronized=False, renorm=True)
-        if "renorm" in layers.BatchNormalization.__init__.__code__.co_varnames
-        else layers.BatchNormalization(center=False),
+        lambda: (
+            layers.BatchNormalization(synchronized=False, renorm=True)
+            if "renorm" in layers.BatchNormalization.__init__.__code__.co_varnames
+            else layers.BatchNormalization(center=False)
+        ),
         lambda: layers.RMSNormalization(),
     ],
 )
@@ -252,7 +254,9 @@ def test_an_adapted_normalisation_gives_the_same_outputs():
 
 
 def test_a_normalisation_with_given_statistics_or_inverted_is_exact():
-    model = dense_model(layers.Normalization(mean=1.0, variance=4.0), layers.Normalization(mean=2.0, variance=9.0, invert=True))
+    model = dense_model(
+        layers.Normalization(mean=1.0, variance=4.0), layers.Normalization(mean=2.0, variance=9.0, invert=True)
+    )
     twin = twin_of(model)
 
     assert_equal_outputs(model, twin, X)
@@ -291,10 +295,13 @@ def test_adapting_the_twin_of_a_lookup_leaves_the_original_alone():
     np.testing.assert_array_equal(numbers([twin(["x", "p"])])[0], [0, 1])
 
 
-@pytest.mark.parametrize("make", [
-    lambda: layers.StringLookup(vocabulary=["a", "b"], invert=True),
-    lambda: layers.IntegerLookup(vocabulary=[3, 5], invert=True),
-])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: layers.StringLookup(vocabulary=["a", "b"], invert=True),
+        lambda: layers.IntegerLookup(vocabulary=[3, 5], invert=True),
+    ],
+)
 def test_an_inverted_lookup_is_exact(make):
     layer = make()
     twin = twin_of(layer)
@@ -392,9 +399,7 @@ def test_lookup_tables_inside_a_model_are_its_own():
 
 
 def test_an_adapted_feature_space_is_exact():
-    space = keras.utils.FeatureSpace(
-        {"number": "float_normalized", "word": "string_categorical"}, output_mode="concat"
-    )
+    space = keras.utils.FeatureSpace({"number": "float_normalized", "word": "string_categorical"}, output_mode="concat")
     import tensorflow as tf
 
     rows = {"number": np.array([1.0, 2.0, 5.0], "float32"), "word": np.array(["a", "b", "a"])}
@@ -440,12 +445,15 @@ def test_resetting_the_states_of_the_twin_leaves_those_of_the_original():
     assert not any(state.any() for state in numbers(twin.layers[-1].states))
 
 
-@pytest.mark.parametrize("options", [
-    {"return_sequences": True, "go_backwards": True},
-    {"return_state": True},
-    {"unroll": True},
-    {"recurrent_dropout": 0.2, "dropout": 0.2, "seed": 1},
-])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"return_sequences": True, "go_backwards": True},
+        {"return_state": True},
+        {"unroll": True},
+        {"recurrent_dropout": 0.2, "dropout": 0.2, "seed": 1},
+    ],
+)
 def test_options_of_recurrent_layers_are_kept(options):
     inputs = keras.Input((5, 4))
     model = keras.Model(inputs, layers.LSTM(3, **options)(inputs))
@@ -464,14 +472,17 @@ def test_an_encoder_that_hands_its_state_to_a_decoder_is_exact():
     assert_equal_outputs(model, twin, [floats(2, 5, 4), floats(2, 3, 4, seed=1)])
 
 
-@pytest.mark.parametrize("make, shape", [
-    (lambda: layers.ConvLSTM2D(2, 3, return_sequences=True), (4, 6, 6, 1)),
-    (lambda: layers.ConvLSTM1D(2, 3), (4, 6, 1)),
-    (lambda: layers.Bidirectional(layers.GRU(3), merge_mode="sum"), (5, 4)),
-    (lambda: layers.Bidirectional(layers.LSTM(3), backward_layer=layers.GRU(3, go_backwards=True)), (5, 4)),
-    (lambda: layers.RNN(layers.StackedRNNCells([layers.LSTMCell(3), layers.LSTMCell(2)])), (5, 4)),
-    (lambda: layers.TimeDistributed(layers.Dense(2)), (5, 4)),
-])
+@pytest.mark.parametrize(
+    "make, shape",
+    [
+        (lambda: layers.ConvLSTM2D(2, 3, return_sequences=True), (4, 6, 6, 1)),
+        (lambda: layers.ConvLSTM1D(2, 3), (4, 6, 1)),
+        (lambda: layers.Bidirectional(layers.GRU(3), merge_mode="sum"), (5, 4)),
+        (lambda: layers.Bidirectional(layers.LSTM(3), backward_layer=layers.GRU(3, go_backwards=True)), (5, 4)),
+        (lambda: layers.RNN(layers.StackedRNNCells([layers.LSTMCell(3), layers.LSTMCell(2)])), (5, 4)),
+        (lambda: layers.TimeDistributed(layers.Dense(2)), (5, 4)),
+    ],
+)
 def test_composite_recurrent_layers_are_exact(make, shape):
     inputs = keras.Input(shape)
     model = keras.Model(inputs, make()(inputs))
@@ -520,9 +531,15 @@ OPTIMIZERS = {
     "muon": lambda: keras.optimizers.Muon(0.01),
     "accumulation": lambda: keras.optimizers.Adam(0.01, gradient_accumulation_steps=3),
     "ema": lambda: keras.optimizers.SGD(0.01, use_ema=True, ema_momentum=0.5, ema_overwrite_frequency=3),
-    "cosine": lambda: keras.optimizers.Adam(keras.optimizers.schedules.CosineDecay(0.1, 5, warmup_steps=2, warmup_target=0.2)),
-    "piecewise": lambda: keras.optimizers.SGD(keras.optimizers.schedules.PiecewiseConstantDecay([1, 3], [0.1, 0.01, 0.001])),
-    "loss_scale": lambda: keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam(0.01), initial_scale=8.0, dynamic_growth_steps=3),
+    "cosine": lambda: keras.optimizers.Adam(
+        keras.optimizers.schedules.CosineDecay(0.1, 5, warmup_steps=2, warmup_target=0.2)
+    ),
+    "piecewise": lambda: keras.optimizers.SGD(
+        keras.optimizers.schedules.PiecewiseConstantDecay([1, 3], [0.1, 0.01, 0.001])
+    ),
+    "loss_scale": lambda: keras.optimizers.LossScaleOptimizer(
+        keras.optimizers.Adam(0.01), initial_scale=8.0, dynamic_growth_steps=3
+    ),
     "excluding": lambda: _adamw_without_bias(),
 }
 
@@ -536,7 +553,9 @@ def _adamw_without_bias():
 # keras#1765, SO 49503748, mlverse/torch#1028
 @pytest.mark.parametrize("kind", OPTIMIZERS)
 def test_an_optimizer_goes_on_in_the_twin_where_the_original_stands(kind):
-    model = trained(dense_model(layers.Dense(5, activation="relu"), layers.Dense(3)), X, Y, optimizer=OPTIMIZERS[kind]())
+    model = trained(
+        dense_model(layers.Dense(5, activation="relu"), layers.Dense(3)), X, Y, optimizer=OPTIMIZERS[kind]()
+    )
     twin = twin_of(model)
 
     assert_equal_values(model, twin)
@@ -710,7 +729,15 @@ def test_a_model_with_losses_and_metrics_by_output_trains_alike():
     inputs = keras.Input((4,))
     model = keras.Model(inputs, {"a": layers.Dense(3, name="a")(inputs), "b": layers.Dense(1, name="b")(inputs)})
     target = {"a": Y, "b": Y[:, :1]}
-    trained(model, X, target, optimizer="adam", loss={"a": "mse", "b": "mae"}, loss_weights={"a": 1.0, "b": 0.2}, metrics={"a": ["mae"]})
+    trained(
+        model,
+        X,
+        target,
+        optimizer="adam",
+        loss={"a": "mse", "b": "mae"},
+        loss_weights={"a": 1.0, "b": 0.2},
+        metrics={"a": ["mae"]},
+    )
     twin = twin_of(model)
 
     assert model.train_on_batch(X, target) == twin.train_on_batch(X, target)
@@ -731,14 +758,17 @@ def test_metric_totals_are_kept_half_way():
     assert twin.get_metrics_result() != model.get_metrics_result()
 
 
-@pytest.mark.parametrize("make", [
-    lambda: keras.metrics.AUC(num_thresholds=5),
-    lambda: keras.metrics.Precision(thresholds=[0.3, 0.6]),
-    lambda: keras.metrics.MeanIoU(2),
-    lambda: keras.metrics.F1Score(threshold=0.5),
-    lambda: keras.metrics.R2Score(),
-    lambda: keras.metrics.MeanMetricWrapper(lambda y, p: ops.mean(ops.abs(y - p), axis=-1)),
-])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: keras.metrics.AUC(num_thresholds=5),
+        lambda: keras.metrics.Precision(thresholds=[0.3, 0.6]),
+        lambda: keras.metrics.MeanIoU(2),
+        lambda: keras.metrics.F1Score(threshold=0.5),
+        lambda: keras.metrics.R2Score(),
+        lambda: keras.metrics.MeanMetricWrapper(lambda y, p: ops.mean(ops.abs(y - p), axis=-1)),
+    ],
+)
 def test_a_metric_on_its_own_keeps_what_it_has_seen(make):
     metric = make()
     y, p = np.array([[0.0], [1.0], [1.0]], "float32"), np.array([[0.2], [0.7], [0.4]], "float32")
@@ -840,11 +870,20 @@ def test_variables_made_by_hand_keep_every_property():
     class Odd(layers.Layer):
         def __init__(self):
             super().__init__()
-            self.scale = self.add_weight(shape=(4,), initializer="ones", name="scale", constraint="non_neg", regularizer="l2")
+            self.scale = self.add_weight(
+                shape=(4,), initializer="ones", name="scale", constraint="non_neg", regularizer="l2"
+            )
             self.count = self.add_weight(shape=(), dtype="int32", initializer="zeros", trainable=False, name="count")
             self.flag = self.add_weight(shape=(), dtype="bool", initializer="zeros", trainable=False, name="flag")
-            self.sums = self.add_weight(shape=(4,), initializer="zeros", trainable=False, aggregation="sum", name="sums", autocast=False)
-            self.free = keras.Variable(np.arange(3.0), trainable=False, name="free", dtype="float64" if keras.backend.backend() != "jax" else "float32")
+            self.sums = self.add_weight(
+                shape=(4,), initializer="zeros", trainable=False, aggregation="sum", name="sums", autocast=False
+            )
+            self.free = keras.Variable(
+                np.arange(3.0),
+                trainable=False,
+                name="free",
+                dtype="float64" if keras.backend.backend() != "jax" else "float32",
+            )
 
         def call(self, x):
             self.count.assign_add(1)
@@ -933,7 +972,9 @@ def _quantizable(kind):
     if kind == "dense":
         return keras.Sequential([keras.Input((4,)), layers.Dense(4, activation="relu"), layers.Dense(3)]), X
     if kind == "einsum":
-        return keras.Sequential([keras.Input((2, 4)), layers.EinsumDense("abc,cd->abd", output_shape=(None, 6))]), floats(3, 2, 4)
+        return keras.Sequential(
+            [keras.Input((2, 4)), layers.EinsumDense("abc,cd->abd", output_shape=(None, 6))]
+        ), floats(3, 2, 4)
     return keras.Sequential([keras.Input((3,), dtype="int32"), layers.Embedding(9, 4)]), np.array([[1, 2, 8]])
 
 
@@ -1050,7 +1091,9 @@ def test_a_policy_by_layer_is_kept():
     twin = twin_of(model)
 
     assert [l.dtype_policy.name for l in twin.layers] == [l.dtype_policy.name for l in model.layers]
-    assert [(l.compute_dtype, l.variable_dtype) for l in twin.layers] == [(l.compute_dtype, l.variable_dtype) for l in model.layers]
+    assert [(l.compute_dtype, l.variable_dtype) for l in twin.layers] == [
+        (l.compute_dtype, l.variable_dtype) for l in model.layers
+    ]
     assert_equal_outputs(model, twin, X)
 
 
@@ -1092,7 +1135,9 @@ def test_a_layer_without_autocast_stays_without():
     assert_equal_outputs(model, twin, X)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int8", "uint8", "bool", "int64" if keras.backend.backend() != "jax" else "int32"])
+@pytest.mark.parametrize(
+    "dtype", ["float16", "bfloat16", "int8", "uint8", "bool", "int64" if keras.backend.backend() != "jax" else "int32"]
+)
 def test_variables_of_every_dtype_are_bit_equal(dtype):
     class Holder(layers.Layer):
         def __init__(self):
@@ -1188,14 +1233,23 @@ def test_causal_and_padding_masks_of_attention_are_exact():
 
 @pytest.mark.parametrize("mode", ["full", "activations", "list_of_layers", "larger_than"])
 def test_remat_is_kept(mode):
-    options = {"layer_names": ["dense"]} if mode == "list_of_layers" else {"output_size_threshold": 2} if mode == "larger_than" else {}
+    options = (
+        {"layer_names": ["dense"]}
+        if mode == "list_of_layers"
+        else {"output_size_threshold": 2}
+        if mode == "larger_than"
+        else {}
+    )
     with keras.RematScope(mode=mode, **options):
         model = dense_model(layers.Dense(3, activation="relu", name="dense"))
     twin = twin_of(model)
 
     kept = twin.layers[-1]._remat_mode
     assert kept is not None
-    assert (kept.mode, kept.output_size_threshold, kept.layer_names) == (mode, *(getattr(model.layers[-1]._remat_mode, n) for n in ("output_size_threshold", "layer_names")))
+    assert (kept.mode, kept.output_size_threshold, kept.layer_names) == (
+        mode,
+        *(getattr(model.layers[-1]._remat_mode, n) for n in ("output_size_threshold", "layer_names")),
+    )
     model.compile("sgd", "mse")
     twin = twin_of(model)
     assert fit_once(model, X, Y) == fit_once(twin, X, Y)
@@ -1241,7 +1295,9 @@ def test_an_embedding_and_a_convolution_with_every_option_train_alike():
 
 
 def test_a_second_generation_is_as_exact_as_the_first():
-    model = trained(dense_model(layers.Dropout(0.3, seed=2), layers.BatchNormalization(), layers.Dense(3)), X, Y, optimizer="adam")
+    model = trained(
+        dense_model(layers.Dropout(0.3, seed=2), layers.BatchNormalization(), layers.Dense(3)), X, Y, optimizer="adam"
+    )
     grandchild = twin_of(twin_of(model))
 
     assert_equal_values(model, grandchild)

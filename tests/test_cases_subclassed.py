@@ -259,7 +259,7 @@ def test_attributes_set_by_hand_are_kept_and_are_the_twins_own():
     assert model.first.tag == {"seen": {1, 2}}
     assert dict(model.rows) == {"a": [1]}
     assert list(twin.ordered) == ["b", "a"]
-    assert type(twin.pair) is Pair
+    assert type(twin.pair) is type(model.pair)
     assert twin.pair.left is twin.first
 
 
@@ -519,12 +519,14 @@ def test_a_loss_scale_optimizer_alone_keeps_its_inner_slots():
     model = dense_model()
     optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam(0.1), initial_scale=4.0)
     optimizer.build(model.trainable_variables)
-    _apply(optimizer, model.trainable_variables)
+    optimizer.inner_optimizer.apply(_ones(model.trainable_variables))
     slots = numbers(optimizer.variables)
     twin = twin_of(optimizer, share=model.trainable_variables)
-    _apply(twin, model.trainable_variables)
 
-    assert twin.inner_optimizer is not optimizer.inner_optimizer
+    for ours, theirs in zip(slots, numbers(twin.variables), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    twin.inner_optimizer.apply(_ones(model.trainable_variables))
+    twin.dynamic_scale.assign(2.0)
     for now, was in zip(numbers(optimizer.variables), slots, strict=True):
         np.testing.assert_array_equal(now, was)
 
@@ -569,7 +571,9 @@ def test_a_loss_with_variables_has_its_own_in_the_twin():
 # --- compile=False ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", [dense_model, lambda: Plain(5), lambda: keras.Sequential([keras.Input((4,)), layers.Dense(3)])])
+@pytest.mark.parametrize(
+    "make", [dense_model, lambda: Plain(5), lambda: keras.Sequential([keras.Input((4,)), layers.Dense(3)])]
+)
 def test_without_compile_the_twin_has_no_optimizer_loss_or_metrics(make):
     model = trained(make(), X, Y, optimizer="adam", metrics=["mae"])
     twin = twin_of(model, compile=False)
@@ -685,8 +689,13 @@ Agents = collections.namedtuple("Agents", "actor critic")
 
 @pytest.mark.parametrize(
     "collect",
-    [list, tuple, lambda pair: Agents(*pair), lambda pair: dict(zip(("actor", "critic"), pair, strict=True)),
-     lambda pair: collections.OrderedDict(zip(("actor", "critic"), pair, strict=True))],
+    [
+        list,
+        tuple,
+        lambda pair: Agents(*pair),
+        lambda pair: dict(zip(("actor", "critic"), pair, strict=True)),
+        lambda pair: collections.OrderedDict(zip(("actor", "critic"), pair, strict=True)),
+    ],
     ids=["list", "tuple", "namedtuple", "dict", "ordered"],
 )
 def test_what_models_of_a_collection_share_is_shared_among_their_twins(collect):
@@ -716,7 +725,9 @@ def test_an_empty_collection_gives_an_empty_one():
 
 def test_models_layers_metrics_and_optimizers_mix_in_one_collection():
     model = trained(dense_model(), X, Y, optimizer="adam", metrics=["mae"])
-    twins = twin_of({"model": model, "layer": model.layers[-1], "optimizer": model.optimizer, "metric": model.metrics[0]})
+    twins = twin_of(
+        {"model": model, "layer": model.layers[-1], "optimizer": model.optimizer, "metric": model.metrics[0]}
+    )
 
     assert twins["layer"] is twins["model"].layers[-1]
     assert twins["optimizer"] is twins["model"].optimizer
@@ -748,7 +759,9 @@ def test_names_and_seeds_are_checked_before_anything_is_done():
         ramet.clone([model, 42])
 
 
-@pytest.mark.parametrize("make", [dense_model, lambda **o: Plain(5, **o) if not o else Plain(5)], ids=["functional", "subclass"])
+@pytest.mark.parametrize(
+    "make", [dense_model, lambda **o: Plain(5, **o) if not o else Plain(5)], ids=["functional", "subclass"]
+)
 def test_original_and_named_twin_live_and_train_inside_one_model(make):
     net = make()
     net(X)

@@ -373,7 +373,7 @@ def test_on_the_optimizer():
     error = refused(model)
 
     assert error.path == "net.optimizer.source"
-    assert error.found == "attribute 'source' of optimizer 'SGD' (class SGD)" or "optimizer 'sgd'" in error.found
+    assert error.found == f"attribute 'source' of optimizer '{model.optimizer.name}' (class SGD)"
 
 
 def test_on_a_variable():
@@ -494,7 +494,8 @@ def test_a_seed_may_be_an_int_of_numpy():
 
     ours, theirs = ramet.clone(model, seed=7), ramet.clone(model, seed=np.int64(7))
 
-    assert ours.layers[0].seed_generator.state.numpy().tolist() == theirs.layers[0].seed_generator.state.numpy().tolist()
+    states = [keras.ops.convert_to_numpy(twin.layers[0].seed_generator.state) for twin in (ours, theirs)]
+    np.testing.assert_array_equal(*states)
 
 
 def test_share_takes_a_list():
@@ -559,6 +560,4 @@ def test_an_error_travels_between_processes():
 def test_at_most_three_names_are_listed():
     error = RametError("Cannot.", closest=["a", "b", "c", "d", "e"], expected="x", found="y", fix="z.")
 
-    assert str(error) == text(
-        "Cannot.", "expected: x", "found:    y", "closest:  'a', 'b', 'c' and 2 more", "fix: z."
-    )
+    assert str(error) == text("Cannot.", "expected: x", "found:    y", "closest:  'a', 'b', 'c' and 2 more", "fix: z.")

@@ -132,7 +132,12 @@ def nested() -> Graph:
             Op("encoder", "model", "Functional", config=config(), graph=encoder, trainable=False),
             Op("decoder", "model", "MyDecoder", no_config="get_config() is not implemented", graph=decoder),
         ),
-        calls=(call("a"), call("encoder", Ref("a")), call("encoder#2", Ref("encoder")), call("decoder", Ref("encoder#2"))),
+        calls=(
+            call("a"),
+            call("encoder", Ref("a")),
+            call("encoder#2", Ref("encoder")),
+            call("decoder", Ref("encoder#2")),
+        ),
         inputs=Ref("a"),
         outputs=(Ref("encoder"), Ref("decoder")),
         root=Op("nested", "model", "Functional", config=config(), variables=(VariableSpec("scale", (), "float32"),)),

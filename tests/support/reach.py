@@ -71,7 +71,7 @@ _FIXED = {
 
 
 def _is_fixed(value):
-    if isinstance(value, _SINGLE):
+    if isinstance(value, _SINGLE) or type(value) is object:
         return True
     cls = type(value)
     return cls.__name__ in _FIXED.get(cls.__module__.partition(".")[0], ())

@@ -121,7 +121,9 @@ class FrozenDict(Frozen):
         at = dict(self.pairs)
         object.__setattr__(self, "_at", at)
         if len(at) != len(self.pairs):
-            raise ValueError("a dict cannot hold a key twice")
+            raise ValueError("a frozen dict cannot hold a key twice")
+        if not all(type(key) in KEYS for key in at):
+            raise TypeError("the keys of a frozen dict are plain data")
 
     def __iter__(self) -> Iterator[Key]:
         return iter(self._at)

@@ -15,7 +15,7 @@ __all__ = ["Call", "MaskKind", "call_id", "split_call_id"]
 
 MaskKind: TypeAlias = Literal["implicit", "explicit"]
 
-_NUMBERED = re.compile(r"(?s)(.*?)(#+)([1-9][0-9]*)")
+_NUMBERED = re.compile(r"(?s)(.*?)(#+)([1-9][0-9]{0,17})")
 
 
 def call_id(op: str, number: int = 1) -> str:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from ramet._graph.argument import Shape
 from ramet._graph.problem import FormatError
+from ramet._graph.value import HUGE
 
 __all__ = ["Place", "Record", "misfit", "shape_of"]
 
@@ -141,6 +142,6 @@ def shape_of(raw: object, place: Place) -> Shape:
     """A shape: a list of sizes, null for a free one."""
     sizes = checked(raw, list, place)
     for number, size in enumerate(sizes):
-        if size is not None and (type(size) is not int or size < 0):
+        if size is not None and (type(size) is not int or not 0 <= size < HUGE):
             raise misfit("a number of 0 or more, or null", describe(size), place.at(number))
     return tuple(sizes)

@@ -37,7 +37,7 @@ def check(graph: Graph) -> Graph:
     first, more = problems[0], len(problems) - 1
     raise GraphError(
         f"Cannot use the graph '{graph.name}': {first.message}",
-        found=f"{more} more broken rules; `lint` lists them" if more else None,
+        found=f"{more} more broken rule{'s' if more > 1 else ''}; `lint` lists them" if more else None,
         path=first.path or None,
         problems=problems,
     )

@@ -40,8 +40,9 @@ def ops_are_called(graph: Graph) -> Iterator[Finding]:
     for op in graph.ops:
         if not graph.calls_of(op.id):
             yield op.id, f"the op '{op.id}' has no call; what a model only holds stands among its extras."
+    called = {op.id for op in graph.ops}
     for op in graph.extras:
-        if graph.calls_of(op.id):
+        if op.id not in called and graph.calls_of(op.id):
             yield op.id, f"the op '{op.id}' has a call, and yet stands among the extras."
 
 

@@ -8,8 +8,9 @@ from typing import Literal, TypeAlias
 from ramet._graph.argument import Ref, Shape
 from ramet._graph.frozen import Changeable
 
-__all__ = ["UNRECORDED", "Mask", "Value", "VariableSpec"]
+__all__ = ["HUGE", "UNRECORDED", "Mask", "Value", "VariableSpec"]
 
+HUGE = 2**63
 UNRECORDED: Literal["unrecorded"] = "unrecorded"
 Mask: TypeAlias = Ref | Literal["unrecorded"] | None
 
@@ -66,8 +67,13 @@ class VariableSpec(Changeable):
 
     @property
     def size(self) -> int:
-        """How many numbers it holds; 0 where that is not known yet."""
+        """How many numbers it holds; 0 where that is not known yet, and `HUGE` for more than any machine could hold."""
+        if self.shape is None or not all(self.shape):
+            return 0
         total = 1
-        for length in (0,) if self.shape is None else self.shape:
+        for length in self.shape:
             total *= length or 0
+            if total >= HUGE:
+                # A shape read from a file may say anything: numbers without end take time without end.
+                return HUGE
         return total

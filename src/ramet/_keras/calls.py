@@ -58,3 +58,12 @@ def split_node_key(key: str) -> tuple[int, int]:
     """The id of the op and the position of the call in a functional model's key."""
     op, _, position = key.partition(names.NODE_MARK)
     return int(op), int(position)
+
+
+def empty(calls: Any) -> None:
+    """Take all items out of a list of calls, without the bookkeeping of the class that wraps it."""
+    attributes = getattr(calls, "__dict__", {})
+    if _WRAPPED_ITEMS in attributes:
+        attributes[_WRAPPED_ITEMS].clear()
+    else:
+        list.clear(calls)

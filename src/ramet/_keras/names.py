@@ -56,6 +56,7 @@ STORES = "config"
 VARIABLE_INDICES = "_trainable_variables_indices"
 OPTIMIZED = "_trainable_variables"
 VARIABLE_KEY = "_var_key"
+LEARNING_RATE = "_learning_rate"
 
 # What a running or compiled original needs and a twin must make for itself: name -> value in a twin.
 RUNNING: dict[str, Any] = {

@@ -74,3 +74,18 @@ def raw_attributes(op: Any) -> dict[str, Any]:
 def calls_made(op: Any) -> list[Any]:
     """All calls of an op, in the order they were made, from every model it was used in."""
     return calls.inbound(op)
+
+
+def generators_of(layer: Any) -> list[Any]:
+    """The random generators a layer owns itself."""
+    return list(getattr(layer, names.SEED_GENERATORS, None) or ())
+
+
+def optimized_variables(optimizer: Any) -> list[Any]:
+    """The variables an optimizer was built for."""
+    return list(getattr(optimizer, names.OPTIMIZED))
+
+
+def learning_rate_variable(optimizer: Any) -> Any:
+    """The variable that holds the learning rate, or the schedule that stands in its place."""
+    return getattr(optimizer, names.LEARNING_RATE, None)

@@ -20,6 +20,7 @@ import zoneinfo
 ATOMS: frozenset[type] = frozenset(
     {
         type(None),
+        object,  # a marker, known by its identity
         bool,
         int,
         float,

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import keras
+import numpy as np
 
 from ramet._keras import kinds, names
 from ramet._keras.version import check_version
@@ -20,7 +21,7 @@ from ramet._twin.seed import reseed
 from ramet._twin.state_in_globals import report_globals
 from ramet._twin.values import UnsettledError, check_nothing_moved, copy_values, moving
 from ramet._twin.weak import unsettled_references
-from ramet._twin.where import describe, path_to
+from ramet._twin.where import path_to
 from ramet.errors import ArgumentError, CannotCopyError, NotAModelError
 
 _TRIES = 5
@@ -40,7 +41,7 @@ def clone(
     _check_name(name, target)
     _check_seed(seed)
     with collector_paused():
-        return _clone(target, roots, list(share), name=name, seed=seed, keep_compiled=keep_compiled)
+        return _clone(target, roots, _shared(share), name=name, seed=seed, keep_compiled=keep_compiled)
 
 
 def _clone(
@@ -62,7 +63,7 @@ def _clone(
         rename(twins[0], roots[0].name, name, copier)
     if seed is not None:
         reseed(twins, seed, copier)
-    report_globals(copier)
+    report_globals(copier, stacklevel=4)
     return _in_structure(target, twins)
 
 
@@ -124,15 +125,19 @@ def _roots(target: Any) -> list[Any]:
 
 def _not_a_model(value: Any, place: str) -> NotAModelError:
     if isinstance(value, type):
-        found, fix = f"the class {value.__name__}", f"pass an instance, {value.__name__}(...)."
+        shown = found = f"the class {value.__name__}"
+        fix = f"pass an instance, {value.__name__}(...)."
     elif inspect.isroutine(value):
-        found, fix = f"the function {getattr(value, '__name__', '?')}", "pass the model that it makes."
+        shown = found = f"the function {getattr(value, '__name__', '?')}"
+        fix = "pass the model that it makes."
     else:
-        found, fix = _shown(value), "pass a keras model, or a list of them."
+        shown, kind = _shown(value), type(value).__name__
+        found = shown if shown.endswith(kind) else f"{shown} (class {kind})"
+        fix = "pass a keras model, or a list of them."
     return NotAModelError(
-        f"Cannot clone {f'{place} of the collection' if place else found}: it is not a model.",
+        f"Cannot clone {f'{place} of the collection' if place else shown}: it is not a model.",
         expected="a keras model, layer, optimizer or metric, or a list, tuple or dict of them",
-        found=f"{found} (class {type(value).__name__})",
+        found=found,
         fix=fix,
     )
 
@@ -163,8 +168,18 @@ def _check_name(name: Any, target: Any) -> None:
         )
 
 
+def _shared(share: Any) -> list[Any]:
+    if isinstance(share, keras.Operation) or not isinstance(share, Iterable):
+        raise ArgumentError(
+            "Cannot clone with share=: it is a list of objects.",
+            found=f"an object of class {type(share).__name__}",
+            fix="pass share=[...], even for one object.",
+        )
+    return list(share)
+
+
 def _check_seed(seed: Any) -> None:
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer)):
         raise ArgumentError(
             f"Cannot clone with seed={seed!r}: a seed is an int.",
             found=f"a {type(seed).__name__}",
@@ -175,9 +190,9 @@ def _check_seed(seed: Any) -> None:
 def _explain(refusal: RefusalError, roots: list[Any]) -> CannotCopyError:
     """The refusal with the way to the object."""
     root = roots[0]
-    path, owner = root.name, root
+    path, found = root.name, ""
     for candidate in roots:
-        path, owner = path_to(refusal.culprit, candidate, candidate.name)
+        path, found = path_to(refusal.culprit, candidate, candidate.name)
         if path != candidate.name:
             root = candidate
             break
@@ -186,7 +201,7 @@ def _explain(refusal: RefusalError, roots: list[Any]) -> CannotCopyError:
     fix = refusal.fix or default
     return CannotCopyError(
         f"Cannot clone '{root.name}': {path} is a {kind.__name__}; {refusal.reason}.",
-        found=describe(owner, path),
+        found=found,
         fix=fix if fix.endswith(".") else f"{fix}.",
         path=path,
     )

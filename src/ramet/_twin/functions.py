@@ -44,9 +44,18 @@ def cell_contents(function: Any) -> list[Any]:
 def rebinds_its_closure(code: types.CodeType) -> bool:
     """Whether the function assigns to a `nonlocal` name: its cells are state then, whatever they hold."""
     free = set(code.co_freevars)
-    return any(
-        step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in free for step in dis.get_instructions(code)
-    )
+    waiting = [code]
+    while waiting:
+        part = waiting.pop()
+        inside = free.intersection(part.co_freevars)
+        if any(
+            step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in inside
+            for step in dis.get_instructions(part)
+        ):
+            return True
+        # A function written inside may assign to it instead.
+        waiting.extend(const for const in part.co_consts if isinstance(const, types.CodeType))
+    return False
 
 
 def function_parts(function: Any) -> list[Any]:
@@ -115,7 +124,7 @@ def reaches_state(function: Any, copier: Copier) -> bool:
         if isinstance(value, types.FunctionType):
             if value is not function and is_importable(value):
                 continue
-            if not only_keras and rebinds_its_closure(value.__code__):
+            if not only_keras and (rebinds_its_closure(value.__code__) or value.__dict__.keys() - {"__wrapped__"}):
                 return True
             stack.extend(function_parts(value))
         elif isinstance(value, tuple | frozenset):

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ramet._twin.atoms import ATOMS, HEAP_TYPE
-from ramet._twin.copier import SMALLEST_ID, Assembly, Copier, Plan, Shell
+from ramet._twin.copier import SMALLEST_ID, Assembly, Copier, Plan, RefusalError, Shell
 from ramet._twin.functions import is_importable
+from ramet.errors import RametError
 
 # Given the old value: what the twin gets. The third kind of answer is ABSENT, for no attribute at all.
 Handler = Callable[[Any, Any, str, Any, Copier], None]
@@ -194,7 +195,12 @@ class CustomPlan(Plan):
 
     def copy(self, old: Any, copier: Copier) -> Any:
         copier.enter(old)
-        new = self.how(old, copier.copy)
+        try:
+            new = self.how(old, copier.copy)
+        except (RefusalError, RametError):
+            raise
+        except Exception as error:
+            raise RefusalError(old, f"its copy function failed: {type(error).__name__}: {error}") from error
         copier.leave(old)
         copier.memo[id(old)] = new
         return new

@@ -1,9 +1,11 @@
-"""State that functions reach through global names. It is not copied; who relies on it should know."""
+"""State that functions and classes reach outside of the model. It is not copied; who relies on it should know."""
 
 from __future__ import annotations
 
+import dis
 import types
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import keras
@@ -11,44 +13,84 @@ import keras
 from ramet._twin.copier import Copier
 from ramet.errors import SharedGlobalWarning
 
-
-def report_globals(copier: Copier) -> None:
-    """Warn of each global with variables that a function of the model reads: original and twin both use it."""
-    for function, name, value in _found(copier):
-        warnings.warn(
-            f"The function '{function}' reads the global '{name}', a {type(value).__name__} that holds variables. "
-            "Globals are not copied: the original and the twin both use it. "
-            "To give the twin its own, make it an attribute of the layer or a default argument of the function.",
-            SharedGlobalWarning,
-            stacklevel=4,
-        )
+_CONTAINERS = (list, tuple, set, frozenset)
 
 
-def _found(copier: Copier) -> list[tuple[str, str, Any]]:
-    found: dict[tuple[str, str], Any] = {}
+def report_globals(copier: Copier, stacklevel: int) -> None:
+    """Warn of variables that a function or class of the model reaches outside of it: both twins use them."""
+    found: dict[str, str] = {}
+    for what, value, advice in [*_globals(copier), *_in_classes(copier)]:
+        if _holds_variables(value) and copier.memo.get(id(value)) is not value:
+            found[what.format(kind=type(value).__name__)] = advice
+    for what, advice in found.items():
+        warnings.warn(f"{what} {advice}", SharedGlobalWarning, stacklevel=stacklevel + 1)
+
+
+def _globals(copier: Copier) -> Iterator[tuple[str, Any, str]]:
+    advice = (
+        "Globals are not copied: the original and the twin both use it. "
+        "To give the twin its own, make it an attribute of the layer or a default argument of the function."
+    )
     for function in _functions(copier):
         for name in _names_read(function.__code__):
-            value = function.__globals__.get(name)
-            if _holds_variables(value) and id(value) not in copier.memo:
-                found[function.__qualname__, name] = value
-    return [(function, name, value) for (function, name), value in found.items()]
+            what = f"The function '{function.__qualname__}' reads the global '{name}', a {{kind}} that holds variables."
+            yield what, function.__globals__.get(name), advice
 
 
-def _holds_variables(value: Any) -> bool:
-    if isinstance(value, keras.Layer | keras.metrics.Metric):
-        return bool(value.variables)
-    return isinstance(value, keras.Variable)
+def _in_classes(copier: Copier) -> Iterator[tuple[str, Any, str]]:
+    advice = (
+        "Classes are not copied: the original and the twin both use it. "
+        "To give the twin its own, make it an attribute of the layer."
+    )
+    for cls in _classes(copier):
+        for name, value in vars(cls).items():
+            yield (
+                f"The class '{cls.__qualname__}' has the attribute '{name}', a {{kind}} that holds variables.",
+                value,
+                advice,
+            )
+            if not isinstance(value, types.FunctionType):
+                continue
+            for variable, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
+                what = f"The method '{value.__qualname__}' reads '{variable}', a {{kind}} that holds variables."
+                try:
+                    yield what, cell.cell_contents, advice
+                except ValueError:  # an empty cell
+                    continue
+
+
+def _holds_variables(root: Any) -> bool:
+    """Whether the object is, or is a collection or plain object that leads to, a variable."""
+    seen: set[int] = set()
+    stack = [root]
+    while stack:
+        value = stack.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, keras.Variable):
+            return True
+        if isinstance(value, keras.Layer | keras.metrics.Metric):
+            if value.variables:
+                return True
+        elif isinstance(value, dict):
+            stack.extend(dict.values(value))
+        elif isinstance(value, _CONTAINERS):
+            stack.extend(value)
+    return False
 
 
 def _functions(copier: Copier) -> list[Any]:
     """The functions the model holds, and the methods of classes that are the user's."""
     functions = [f for f in copier.record("functions") if not _is_library(f)]
-    classes = {type(old) for old, _ in copier.record("ops")}
-    for cls in classes:
-        for base in cls.__mro__:
-            if not _is_library(base):
-                functions.extend(f for f in vars(base).values() if isinstance(f, types.FunctionType))
+    for cls in _classes(copier):
+        functions.extend(f for f in vars(cls).values() if isinstance(f, types.FunctionType))
     return functions
+
+
+def _classes(copier: Copier) -> list[type]:
+    found = {base: None for old, _ in copier.record("ops") for base in type(old).__mro__ if not _is_library(base)}
+    return list(found)
 
 
 def _is_library(value: Any) -> bool:
@@ -56,12 +98,12 @@ def _is_library(value: Any) -> bool:
     return root in ("keras", "jax", "torch", "tensorflow", "numpy", "builtins", "functools", "abc")
 
 
-def _names_read(code: types.CodeType) -> set[str]:
-    """The global names in a function and the functions written inside it."""
-    names: set[str] = set()
+def _names_read(code: types.CodeType) -> list[str]:
+    """The global names in a function and the functions written inside it; not the names of attributes."""
+    names: dict[str, None] = {}
     waiting = [code]
     while waiting:
         code = waiting.pop()
-        names.update(code.co_names)
+        names.update((step.argval, None) for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL")
         waiting.extend(part for part in code.co_consts if isinstance(part, types.CodeType))
-    return names
+    return list(names)

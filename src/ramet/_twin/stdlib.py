@@ -70,6 +70,8 @@ def stdlib_plan(cls: type) -> Plan | None:
         return ThreadLocalPlan()
     if issubclass(cls, random.Random):
         return GeneratorPlan()
+    if issubclass(cls, io.StringIO | io.BytesIO):
+        return ReducePlan()  # files in memory: text or bytes, and a position
     for refused, reason, fix in _REFUSED:
         if issubclass(cls, refused):
             return RefusePlan(reason, fix)

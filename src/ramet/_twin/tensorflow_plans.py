@@ -62,16 +62,20 @@ class TablePlan(Plan):
         # Tables are found by name: with the original's name, TensorFlow would hand out the original's table.
         if not old.__dict__.get("_is_anonymous", False):
             new._shared_name = f"table_{uuid.uuid4().hex}"
+        copier.late.append((self, old, new))
+        return new
+
+    def fill_late(self, old: Any, new: Any, copier: Copier) -> None:
+        """The resource and its entries, once the table's initialiser is complete."""
         with tf.init_scope(), tf.device(getattr(old, "_resource_device", None) or "CPU:0"):
             new._resource_handle_value = new._create_resource()
             keys, values = old.export()
             if int(old.size()) == 0:
-                return new
+                return
             if hasattr(old, "insert"):
                 tf.raw_ops.LookupTableImportV2(table_handle=new.resource_handle, keys=keys, values=values)
             else:
                 tf.raw_ops.InitializeTableV2(table_handle=new.resource_handle, keys=keys, values=values)
-        return new
 
 
 class FunctionPlan(Assembly):

@@ -46,7 +46,7 @@ def unsettled_references(copier: Copier) -> set[int]:
         if id(target) not in copier.memo:
             copier.refuse(
                 reference,
-                f"it refers weakly to a {type(target).__name__} that is not part of what is cloned",
+                f"it refers weakly to an object of class {type(target).__name__} that is not part of what is cloned",
                 "clone both together, ramet.clone([a, b]), or keep the target out with share=[target]",
             )
         again.add(id(reference))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import re
 import types
 from collections import deque
 from collections.abc import Iterator
@@ -12,23 +13,24 @@ from typing import Any
 import keras
 
 from ramet._keras import kinds
+from ramet._twin.objects import slot_names
 
 
-def path_to(culprit: Any, root: Any, start: str) -> tuple[str, Any]:
-    """The shortest way from `root` to the object, as Python would write it, and the layer or model it stands in."""
+def path_to(culprit: Any, root: Any, start: str) -> tuple[str, str]:
+    """The shortest way from `root` to the object, as Python would write it, and whose attribute leads there."""
     seen = {id(root)}
-    waiting: deque[tuple[Any, str, Any]] = deque([(root, start, root)])
+    waiting: deque[tuple[Any, str, Any, str]] = deque([(root, start, root, start)])
     while waiting:
-        value, path, owner = waiting.popleft()
+        value, path, owner, owner_path = waiting.popleft()
         if value is culprit:
-            return path, owner
+            return path, describe(owner, path.removeprefix(owner_path))
         if isinstance(value, keras.Operation | keras.optimizers.Optimizer | keras.metrics.Metric):
-            owner = value
+            owner, owner_path = value, path
         for step, part in steps(value):
             if id(part) not in seen:
                 seen.add(id(part))
-                waiting.append((part, path + step, owner))
-    return start, root
+                waiting.append((part, path + step, owner, owner_path))
+    return start, describe(root, "")
 
 
 def steps(value: Any) -> Iterator[tuple[str, Any]]:
@@ -67,17 +69,21 @@ def steps(value: Any) -> Iterator[tuple[str, Any]]:
         return
     attributes = getattr(value, "__dict__", None)
     if isinstance(attributes, dict):
-        named = sorted(attributes.items(), key=lambda item: item[0].startswith("_"))
+        held = list(attributes.items())
+        # torch keeps what it tracks apart from the other attributes.
+        for store in ("_modules", "_parameters", "_buffers"):
+            held.extend((attributes.get(store) or {}).items())
+        named = sorted(held, key=lambda item: item[0].startswith("_"))
         yield from ((f".{name}", part) for name, part in named)
-    for base in type(value).__mro__:
-        slots = base.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if hasattr(value, name) and name != "__dict__":
-                yield f".{name}", getattr(value, name)
+    for name in slot_names(type(value)):
+        try:
+            yield f".{name}", getattr(value, name)
+        except Exception:  # noqa: BLE001  # never filled, or not for Python to read
+            continue
 
 
-def describe(owner: Any, path: str) -> str:
-    """Which attribute of which layer, as the second line of an error says it."""
-    kind = kinds.kind_of(owner)
-    last = path.rpartition(".")[2]
-    return f"attribute '{last}' of {kind} '{getattr(owner, 'name', '?')}' (class {type(owner).__name__})"
+def describe(owner: Any, rest: str) -> str:
+    """Which attribute of which layer, as the second line of an error says it. `rest` leads on from the owner."""
+    whose = f"{kinds.kind_of(owner)} '{getattr(owner, 'name', '?')}' (class {type(owner).__name__})"
+    attribute = re.match(r"\.(\w+)", rest)
+    return f"attribute '{attribute[1]}' of {whose}" if attribute else whose

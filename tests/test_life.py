@@ -1,0 +1,557 @@
+"""Life after cloning: whatever is done to one side works, gives what it gives on the other, and leaves the other alone."""
+
+import copy
+import gc
+import pickle
+
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+import ramet
+from tests.support.same import assert_same
+from tests.support.twins import assert_equal_outputs, assert_equal_values, same_random_state, twin_of, values
+
+BACKEND = keras.backend.backend()
+X = np.random.default_rng(0).normal(size=(8, 4)).astype("float32")
+Y = np.random.default_rng(1).normal(size=(8, 2)).astype("float32")
+
+
+def functional():
+    inputs = keras.Input((4,))
+    shared = layers.Dense(4, activation="relu", name="shared")
+    inner = keras.Sequential([keras.Input((4,)), layers.Dense(4), layers.BatchNormalization()], name="inner")
+    x = layers.Dropout(0.3, seed=1)(inner(shared(shared(inputs))))
+    return keras.Model(inputs, layers.Dense(2, name="last")(x))
+
+
+def sequential():
+    return keras.Sequential(
+        [keras.Input((4,)), layers.Dense(4, activation="relu"), layers.GaussianNoise(0.1, seed=2), layers.Dense(2, name="last")]
+    )
+
+
+@keras.saving.register_keras_serializable("ramet_tests")
+class Subclassed(keras.Model):
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.first = layers.Dense(4)
+        self.rest = [layers.BatchNormalization(), layers.Dense(2, name="last")]
+
+    def build(self, shape):
+        self.first.build(shape)
+        for layer in self.rest:
+            layer.build((None, 4))
+
+    def call(self, x, training=False):
+        x = self.first(x)
+        for layer in self.rest:
+            x = layer(x, training=training) if isinstance(layer, layers.BatchNormalization) else layer(x)
+        return x
+
+
+def subclassed():
+    model = Subclassed()
+    model.build((None, 4))
+    return model
+
+
+MODELS = [functional, sequential, subclassed]
+every_model = pytest.mark.parametrize("make", MODELS, ids=lambda make: make.__name__)
+both_orders = pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["original first", "twin first"])
+
+
+def _compiled(make):
+    model = make()
+    model.compile(keras.optimizers.Adam(0.1), "mse", metrics=["mae"])
+    return model
+
+
+def _state(model):
+    """What must not move while something is done to the other side."""
+    return (
+        [value.tobytes() for value in values(model)],
+        [variable.path for variable in model.variables],
+        [variable.trainable for variable in model.variables],
+        model.trainable,
+        str(model.get_config()),
+        [layer.name for layer in model.layers],
+        len(model.losses),
+    )
+
+
+def _in_turn(model, twin, order, action):
+    """Do it on one side, then on the other; answer with both results. The waiting side must not move."""
+    sides, results = (model, twin), [None, None]
+    for index in order:
+        before = _state(sides[1 - index])
+        same_random_state()
+        results[index] = action(sides[index])
+        assert _state(sides[1 - index]) == before
+    return results
+
+
+def _assert_alike(results):
+    assert str(results[0]) == str(results[1])
+    ours, theirs = (keras.tree.flatten(result) for result in results)
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def _fit(model):
+    return list(model.fit(X, Y, batch_size=4, epochs=2, shuffle=False, verbose=0).history.items())
+
+
+def _custom_objects_of_use(model):
+    return [np.array(keras.ops.convert_to_numpy(model(X))), model.predict(X, verbose=0), model.evaluate(X, Y, verbose=0)]
+
+
+@both_orders
+@every_model
+def test_fit_then_evaluate_and_predict(make, order):
+    model = _compiled(make)
+    twin = twin_of(model)
+
+    results = _in_turn(model, twin, order, lambda one: (_fit(one), _custom_objects_of_use(one)))
+
+    _assert_alike(results)
+    assert_equal_values(model, twin)
+
+
+@both_orders
+def test_a_model_that_was_trained_and_run_before_trains_on_like_its_twin(order):
+    model = _compiled(functional)
+    _fit(model)
+    _custom_objects_of_use(model)
+    twin = twin_of(model)
+
+    results = _in_turn(model, twin, order, _fit)
+
+    _assert_alike(results)
+    assert_equal_values(model, twin)
+
+
+@both_orders
+@every_model
+def test_save_and_load(make, order, tmp_path):
+    model = _compiled(make)
+    twin = twin_of(model)
+
+    def roundtrip(one):
+        path = tmp_path / f"{id(one)}.keras"
+        one.save(path)
+        loaded = keras.models.load_model(path)
+        assert_equal_outputs(one, loaded, X)
+        assert type(loaded) is type(one)
+        return str(loaded.get_config()), [variable.path for variable in loaded.variables], loaded.predict(X, verbose=0)
+
+    results = _in_turn(model, twin, order, roundtrip)
+
+    assert results[0][:2] == results[1][:2]
+    np.testing.assert_array_equal(results[0][2], results[1][2])
+
+
+@both_orders
+@every_model
+def test_weights_saved_by_one_side_are_loaded_by_the_other(make, order, tmp_path):
+    model = make()
+    twin = twin_of(model)
+    first, second = (model, twin) if order == (0, 1) else (twin, model)
+    first.set_weights([weight + 1 for weight in first.get_weights()])
+    path = tmp_path / "all.weights.h5"
+
+    first.save_weights(path)
+    second.load_weights(path)
+
+    assert_equal_values(model, twin)
+
+
+@both_orders
+@every_model
+def test_summary_and_config(make, order):
+    model = _compiled(make)
+    twin = twin_of(model)
+
+    def told(one):
+        lines = []
+        one.summary(print_fn=lines.append, show_trainable=True, expand_nested=True)
+        return str(lines), str(one.get_config()), str(one.get_compile_config()), one.count_params(), repr(one)
+
+    results = _in_turn(model, twin, order, told)
+
+    assert results[0] == results[1]
+
+
+@both_orders
+@pytest.mark.parametrize("mode", ["int8", "int4"])
+@pytest.mark.parametrize("make", [functional, sequential], ids=lambda make: make.__name__)
+def test_quantize_acts_on_its_own_side(make, order, mode):
+    model = make()
+    twin = twin_of(model)
+
+    results = _in_turn(model, twin, order, lambda one: (one.quantize(mode), one.predict(X, verbose=0))[1])
+
+    np.testing.assert_array_equal(*results)
+    assert model.get_layer("last").dtype_policy.name == twin.get_layer("last").dtype_policy.name
+    assert model.get_layer("last").dtype_policy.name.startswith(mode)
+
+
+def test_quantize_of_the_twin_alone_leaves_the_original_in_floats():
+    model = sequential()
+    expected = model.predict(X, verbose=0)
+    twin = twin_of(model)
+
+    twin.quantize("int8")
+
+    assert str(model.get_layer("last").kernel.dtype) == "float32"
+    np.testing.assert_array_equal(model.predict(X, verbose=0), expected)
+    assert_same(twin, ramet.clone(twin))
+
+
+@both_orders
+def test_add_and_pop_on_a_sequential(order):
+    model = sequential()
+    twin = twin_of(model)
+
+    def change(one):
+        one.pop()
+        one.add(layers.Dense(3, kernel_initializer="ones", name="new"))
+        return one.predict(X[:1], verbose=0).shape, [layer.name for layer in one.layers], len(one.weights)
+
+    results = _in_turn(model, twin, order, change)
+
+    assert results[0] == results[1]
+    assert results[0][0] == (1, 3)
+    assert_same(twin, ramet.clone(twin))
+
+
+@both_orders
+def test_rebuild_of_a_sequential(order):
+    model = keras.Sequential([layers.Dense(2), layers.Dense(2)])
+    twin = twin_of(model)
+
+    results = _in_turn_unbuilt(model, twin, order)
+
+    assert results == [[(4, 2), (2,), (2, 2), (2,)]] * 2
+
+
+def _in_turn_unbuilt(model, twin, order):
+    results = [None, None]
+    for index in order:
+        one, other = ((model, twin), (twin, model))[index]
+        built = other.built
+        one.build((None, 4))
+        results[index] = [tuple(weight.shape) for weight in one.weights]
+        assert other.built == built
+    return results
+
+
+@both_orders
+@every_model
+def test_clone_again(make, order):
+    model = _compiled(make)
+    _fit(model)
+    twin = twin_of(model)
+
+    grandchildren = _in_turn(model, twin, order, lambda one: twin_of(twin_of(one)))
+
+    for one in grandchildren:
+        assert_same(model, one)
+
+
+@both_orders
+@pytest.mark.parametrize("how", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))], ids=["deepcopy", "pickle"])
+@every_model
+def test_pickle_and_deepcopy(make, how, order):
+    model = make()
+    twin = twin_of(model)
+
+    copies = _in_turn(model, twin, order, how)
+
+    assert_equal_outputs(*copies, X)
+    assert_equal_outputs(model, copies[1], X)
+
+
+@both_orders
+@every_model
+def test_trainable_toggles(make, order):
+    model = _compiled(make)
+    twin = twin_of(model)
+
+    def freeze(one):
+        one.get_layer("last").trainable = False
+        part = [variable.path for variable in one.trainable_variables]
+        one.trainable = False
+        none = len(one.trainable_variables)
+        one.trainable = True
+        one.get_layer("last").kernel.trainable = False
+        return part, none, [variable.path for variable in one.trainable_variables]
+
+    results = _in_turn(model, twin, order, freeze)
+
+    assert results[0] == results[1]
+    assert results[0][1] == 0
+
+
+@both_orders
+def test_a_layer_added_as_an_attribute_is_tracked_on_its_side(order):
+    model = subclassed()
+    twin = twin_of(model)
+
+    def add(one):
+        one.extra = layers.Dense(3, name="extra")
+        one.extra.build((None, 2))
+        one.rest.append(layers.Dense(2, name="more"))
+        one.rest[-1].build((None, 2))
+        return len(one.weights), [layer.name for layer in one.layers], [variable.path for variable in one.weights]
+
+    results = _in_turn(model, twin, order, add)
+
+    assert results[0] == results[1]
+    assert "extra" in results[0][1]
+    assert "more" in results[0][1]
+
+
+@both_orders
+def test_a_layer_removed_from_a_list_is_untracked_on_its_side(order):
+    model = subclassed()
+    twin = twin_of(model)
+
+    def remove(one):
+        one.rest.pop(0)
+        one.first = layers.Dense(4, name="again")
+        return len(one.variables), [layer.name for layer in one.layers]
+
+    results = _in_turn(model, twin, order, remove)
+
+    assert results[0] == results[1]
+
+
+@both_orders
+@pytest.mark.parametrize("make", [functional, sequential], ids=lambda make: make.__name__)
+def test_lora_is_enabled_on_its_side(make, order):
+    model = make()
+    twin = twin_of(model)
+
+    def adapt(one):
+        keras.utils.set_random_seed(3)
+        one.get_layer("last").enable_lora(2)
+        one.compile(keras.optimizers.SGD(0.1), "mse")
+        return _fit(one), [variable.path for variable in one.trainable_variables]
+
+    results = _in_turn(model, twin, order, adapt)
+
+    assert results[0][1] == results[1][1]
+    assert any("lora" in path for path in results[0][1])
+    assert_equal_values(model, twin)
+    assert_same(twin, ramet.clone(twin))
+
+
+@both_orders
+def test_metrics_are_reset_on_their_side(order):
+    model = _compiled(functional)
+    _fit(model)
+    twin = twin_of(model)
+
+    def reset(one):
+        before = [np.array(keras.ops.convert_to_numpy(v)) for v in one.metrics_variables]
+        one.reset_metrics()
+        return before, [np.array(keras.ops.convert_to_numpy(v)) for v in one.metrics_variables]
+
+    results = _in_turn(model, twin, order, reset)
+
+    _assert_alike(results)
+    assert any(array.any() for array in results[0][0])
+    assert not any(array.any() for array in results[0][1])
+
+
+@both_orders
+def test_compile_anew(order):
+    model = _compiled(functional)
+    _fit(model)
+    twin = twin_of(model)
+
+    def again(one):
+        one.compile(keras.optimizers.SGD(0.01, momentum=0.9), "mae")
+        return _fit(one), type(one.optimizer).__name__, len(one.optimizer.variables)
+
+    results = _in_turn(model, twin, order, again)
+
+    assert results[0] == results[1]
+    assert_equal_values(model, twin)
+
+
+@both_orders
+def test_learning_rate_and_optimizer_state_belong_to_their_side(order):
+    model = _compiled(functional)
+    _fit(model)
+    twin = twin_of(model)
+
+    def change(one):
+        one.optimizer.learning_rate = 0.5
+        one.optimizer.iterations.assign(100)
+        return _fit(one)
+
+    results = _in_turn(model, twin, order, change)
+
+    _assert_alike(results)
+    assert_equal_values(model, twin)
+
+
+@both_orders
+def test_weights_set_on_one_side_stay_there(order):
+    model = functional()
+    twin = twin_of(model)
+
+    def change(one):
+        one.set_weights([weight * 0 for weight in one.get_weights()])
+        one.get_layer("last").bias.assign([1.0, 2.0])
+        return np.array(keras.ops.convert_to_numpy(one(X)))
+
+    results = _in_turn(model, twin, order, change)
+
+    np.testing.assert_array_equal(*results)
+
+
+@both_orders
+def test_dtype_policies_are_changed_on_their_side(order):
+    model = sequential()
+    twin = twin_of(model)
+
+    def change(one):
+        one.get_layer("last").dtype_policy = "mixed_bfloat16"
+        return str(one(X).dtype)
+
+    results = _in_turn(model, twin, order, change)
+
+    assert results[0] == results[1]
+    assert "bfloat16" in results[0]
+
+
+@both_orders
+def test_new_models_on_the_layers_of_one_side(order):
+    model = functional()
+    twin = twin_of(model)
+
+    def extend(one):
+        calls = len(one.get_layer("last")._inbound_nodes)
+        head = keras.Model(one.inputs, layers.Dense(1, kernel_initializer="ones")(one.get_layer("shared").output))
+        inputs = keras.Input((4,))
+        around = keras.Model(inputs, one(inputs))
+        assert len(one.get_layer("last")._inbound_nodes) == calls
+        return head.predict(X, verbose=0), around.predict(X, verbose=0)
+
+    results = _in_turn(model, twin, order, extend)
+
+    _assert_alike(results)
+
+
+@both_orders
+def test_a_custom_loop_of_gradients(order):
+    model = _compiled(functional)
+    twin = twin_of(model)
+
+    results = _in_turn(model, twin, order, lambda one: [one.train_on_batch(X, Y) for _ in range(3)])
+
+    assert results[0] == results[1]
+    assert_equal_values(model, twin)
+
+
+@pytest.mark.skipif(BACKEND == "jax", reason="on JAX, export goes through jax2tf and takes long")
+@pytest.mark.filterwarnings("ignore:.*:DeprecationWarning")  # torch.export and the SavedModel writer, about themselves
+@pytest.mark.filterwarnings("ignore:.*:FutureWarning")
+@pytest.mark.filterwarnings("ignore:.*:UserWarning")
+def test_export_of_a_twin(tmp_path):
+    if BACKEND == "torch":
+        pytest.importorskip("onnxscript", reason="the only format that torch exports to here")
+    model = sequential()
+    twin = twin_of(model)
+
+    twin.export(tmp_path / "twin", verbose=False)
+
+    if BACKEND == "tensorflow":
+        import tensorflow as tf
+
+        served = tf.saved_model.load(tmp_path / "twin").serve(X)
+        np.testing.assert_allclose(served, keras.ops.convert_to_numpy(model(X)), rtol=1e-5)
+    assert_equal_values(model, twin)
+
+
+@every_model
+def test_the_original_is_deleted_and_the_twin_lives_on(make):
+    model = _compiled(make)
+    _fit(model)
+    twin = twin_of(model)
+    expected = model.predict(X, verbose=0)
+
+    del model
+    gc.collect()
+
+    np.testing.assert_array_equal(twin.predict(X, verbose=0), expected)
+    _fit(twin)
+    assert_same(twin, ramet.clone(twin))
+
+
+def test_the_original_still_uses_its_compiled_functions():
+    model = _compiled(functional)
+    _fit(model)
+    train_function = model.train_function
+
+    twin = twin_of(model)
+
+    assert model.train_function is train_function
+    assert twin.train_function is None
+
+
+def test_a_twin_without_compile_is_compiled_later_like_any_model():
+    model = _compiled(functional)
+    _fit(model)
+
+    twin = twin_of(model, compile=False)
+
+    assert not twin.compiled
+    with pytest.raises(ValueError, match="compile"):
+        twin.fit(X, Y, verbose=0)
+    twin.compile(keras.optimizers.SGD(0.1), "mse")
+    assert np.isfinite(twin.fit(X, Y, verbose=0).history["loss"][0])
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="torch modules")
+class TestTorch:
+    def test_the_twin_is_a_module_with_parameters_of_its_own(self):
+        model = functional()
+        twin = twin_of(model)
+
+        ours, theirs = dict(model.named_parameters()), dict(twin.named_parameters())
+
+        assert list(ours) == list(theirs)
+        assert len(ours) > 0
+        assert not {p.data_ptr() for p in ours.values()} & {p.data_ptr() for p in theirs.values()}
+        assert list(model.state_dict()) == list(twin.state_dict())
+
+    def test_a_torch_optimizer_trains_the_twin_alone(self):
+        import torch
+
+        model = functional()
+        twin = twin_of(model)
+        before = values(model)
+        optimizer = torch.optim.SGD(twin.parameters(), 0.1)
+
+        (twin(torch.tensor(X)) ** 2).mean().backward()
+        optimizer.step()
+
+        assert all(parameter.grad is None for parameter in model.parameters())
+        for old, new in zip(before, values(model), strict=True):
+            np.testing.assert_array_equal(old, new)
+        assert not np.array_equal(*(keras.ops.convert_to_numpy(one.get_layer("last").bias) for one in (model, twin)))
+
+    def test_to_and_half_act_on_their_side(self):
+        import torch
+
+        model = sequential()
+        twin = twin_of(model)
+
+        twin.to(torch.float64)
+
+        assert {p.dtype for p in model.parameters()} == {torch.float32}
