@@ -9,7 +9,7 @@ import pytest
 from keras import layers
 
 import ramet
-from tests.support.state_models import dense_model, floats, numbers, trained
+from tests.support.state_models import assert_says_where, dense_model, floats, numbers, trained, twin_or_refusal
 from tests.support.twins import assert_equal_outputs, assert_equal_values, fit_once, outputs, same_random_state, twin_of
 
 if keras.backend.backend() != "torch":
@@ -428,11 +428,9 @@ def test_a_scripted_or_traced_module_is_exact_or_refused_with_its_path():
     for module in (torch.jit.script(nn.Linear(4, 3)), torch.jit.trace(nn.Linear(4, 3), torch.ones(1, 4))):
         model = dense_model()
         model.scripted = Holder(module)
-        try:
-            twin = ramet.clone(model)
-        except ramet.errors.CannotCopyError as error:
-            assert "scripted" in error.path
-            assert error.fix
+        twin, error = twin_or_refusal(model)
+        if error is not None:
+            assert_says_where(error, model)
             continue
 
         x = torch.ones(2, 4)
@@ -445,11 +443,9 @@ def test_a_scripted_or_traced_module_is_exact_or_refused_with_its_path():
 def test_a_module_behind_torch_compile_is_exact_or_refused_with_its_path():
     model = dense_model()
     model.fast = Holder(torch.compile(nn.Linear(4, 3), backend="eager"))
-    try:
-        twin = ramet.clone(model)
-    except ramet.errors.CannotCopyError as error:
-        assert "fast" in error.path
-        assert error.fix
+    twin, error = twin_or_refusal(model)
+    if error is not None:
+        assert_says_where(error, model)
         return
 
     x = torch.ones(2, 4)

@@ -4,6 +4,7 @@ import collections
 import copy
 import dataclasses
 import pickle
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -624,7 +625,7 @@ def test_an_object_of_any_class_can_be_shared():
     class Log:
         def __init__(self):
             self.lines = []
-            self.file = open(__file__, encoding="utf-8")  # noqa: SIM115  # something that cannot be copied
+            self.file = Path(__file__).open(encoding="utf-8")  # noqa: SIM115  # something that cannot be copied
 
     model = dense_model()
     model.log = Log()

@@ -1,9 +1,7 @@
 """Graphs as large as one likes: blocks of a residual network, with a shared layer, a nested model and a mask in each."""
 
-from ramet._graph import Call, Graph, Op, Ref, Value, VariableSpec, freeze
+from ramet._graph import Call, Graph, Op, Ref, Value, VariableSpec, freeze, freeze_dict
 from tests.graph.sample import config, input_op
-
-CALLS_PER_BLOCK = 10
 
 
 def grow(calls: int) -> Graph:
@@ -13,8 +11,7 @@ def grow(calls: int) -> Graph:
     last = Ref("x")
     block = 0
     while len(made) < calls:
-        names = _add_block(block, last, ops, made)
-        last = Ref(names)
+        last = _add_block(block, last, ops, made)
         block += 1
     kept = made[:calls]
     used = {call.op for call in kept}
@@ -31,15 +28,14 @@ def grow(calls: int) -> Graph:
 _VALUE = Value((None, 32, 32, 8), "float32")
 
 
-def _add_block(number: int, source: Ref, ops: list[Op], calls: list[Call]) -> str:
+def _add_block(number: int, source: Ref, ops: list[Op], calls: list[Call]) -> Ref:
     def name(word: str) -> str:
         return f"block_{number}_{word}"
 
     def add(op: Op, *args: object, call: str = "", **kwargs: object) -> Ref:
         if not call:
             ops.append(op)
-        frozen = freeze(kwargs)
-        made = Call(call or op.id, op.id, tuple(map(freeze, args)), frozen, (_VALUE,))  # type: ignore[arg-type]
+        made = Call(call or op.id, op.id, tuple(map(freeze, args)), freeze_dict(kwargs), (_VALUE,))
         calls.append(made)
         return Ref(made.id)
 
@@ -54,7 +50,7 @@ def _add_block(number: int, source: Ref, ops: list[Op], calls: list[Call]) -> st
     lstm = add(_layer(name("mix"), "Mix"), [nested, shape], mask=mask)
     calls[-1] = calls[-1].with_changes(mask_kinds=(("mask", "explicit"),))
     total = add(_layer(name("add"), "Add"), [source, lstm])
-    return add(_layer(name("out"), "Dropout"), total).call
+    return add(_layer(name("out"), "Dropout"), total)
 
 
 def _layer(name: str, class_name: str) -> Op:

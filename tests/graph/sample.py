@@ -1,12 +1,10 @@
 """Small graphs that tests begin with."""
 
-from ramet._graph import Argument, Call, FrozenDict, Graph, Op, Ref, Value, VariableSpec, freeze
+from ramet._graph import Argument, Call, FrozenDict, Graph, Op, Ref, Value, VariableSpec, freeze, freeze_dict
 
 
 def config(**settings: object) -> FrozenDict:
-    frozen = freeze(settings)
-    assert isinstance(frozen, FrozenDict)
-    return frozen
+    return freeze_dict(settings)
 
 
 def value(*shape: int | None, dtype: str = "float32", **fields: object) -> Value:

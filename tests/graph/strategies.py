@@ -5,7 +5,21 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from ramet._graph import Call, Constant, FrozenDict, Graph, Op, Ref, Slice, Value, VariableSpec, call_id, freeze, refs
+from ramet._graph import (
+    Call,
+    Constant,
+    FrozenDict,
+    Graph,
+    Op,
+    Ref,
+    Slice,
+    Value,
+    VariableSpec,
+    call_id,
+    freeze,
+    freeze_dict,
+    refs,
+)
 
 few = settings(derandomize=True, max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -47,7 +61,7 @@ def arguments(leaves: st.SearchStrategy[Any] = plain | constants) -> st.SearchSt
     return st.recursive(leaves, containers, max_leaves=6)
 
 
-configs = st.dictionaries(any_text, arguments(), max_size=3).map(freeze)
+configs = st.dictionaries(any_text, arguments(), max_size=3).map(freeze_dict)
 variables = st.lists(
     st.builds(VariableSpec, names, st.none() | shapes, dtypes, st.booleans(), st.booleans()),
     max_size=2,
@@ -58,7 +72,7 @@ variables = st.lists(
 @st.composite
 def ops(draw: st.DrawFn, name: str, *, depth: int) -> Op:
     """A layer, an operation, or (while depth lasts) a model or a layer with children."""
-    kind = draw(st.sampled_from(["layer", "operation", *(["model", "parent"] if depth else [])]))
+    kind: Any = draw(st.sampled_from(["layer", "operation", *(["model", "parent"] if depth else [])]))
     op = Op(
         name,
         "layer" if kind == "parent" else kind,
@@ -121,7 +135,7 @@ def _calls(draw: st.DrawFn, op: Op, number: int, known: list[Ref]) -> Call:
     earlier = st.sampled_from(known)
     count = len(list(refs(op.graph.outputs))) if op.graph is not None else draw(st.integers(1, 3))
     kwargs = draw(st.dictionaries(names, arguments(plain | constants | earlier), max_size=2))
-    kinds = []
+    kinds: list[tuple[int | str, Any]] = []
     if draw(st.booleans()):
         kwargs["mask"] = draw(earlier)
         kinds = [("mask", draw(st.sampled_from(["implicit", "explicit"])))]
@@ -131,7 +145,7 @@ def _calls(draw: st.DrawFn, op: Op, number: int, known: list[Ref]) -> Call:
         call_id(op.id, number),
         op.id,
         tuple(draw(st.lists(arguments(plain | constants | earlier), max_size=2))),
-        freeze(kwargs),
+        freeze_dict(kwargs),
         tuple(draw(_values((None, *known))) for _ in places),
         0 if count == 1 else draw(st.sampled_from(structure)),
         tuple(kinds),

@@ -15,6 +15,7 @@ from ramet._graph import (
     Ref,
     Slice,
     freeze,
+    freeze_dict,
     leaves,
     map_refs,
     refs,
@@ -117,6 +118,13 @@ def test_a_frozen_dict_holds_no_key_twice() -> None:
 def test_the_keys_of_a_frozen_dict_are_plain_data() -> None:
     with pytest.raises(TypeError, match="plain data"):
         FrozenDict(((1j, 1),))  # type: ignore[arg-type]
+
+
+def test_freeze_dict_gives_a_dict_or_refuses() -> None:
+    assert freeze_dict({"a": [1]}) == FrozenDict((("a", FrozenList((1,))),))
+
+    with pytest.raises(TypeError, match="plain data"):
+        freeze_dict({object(): 1})
 
 
 def test_a_frozen_list_reads_like_a_list() -> None:

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 
+import ramet
 from tests.support.twins import outputs, same_random_state
 
 
@@ -23,6 +24,8 @@ def dense_model(*layers, width=4, **options):
 def trained(model, x, y, **compile_options):
     """The model, compiled and trained for two steps, so that slots and counters are not at their start."""
     compile_options.setdefault("loss", "mse")
+    if keras.backend.backend() == "tensorflow":
+        compile_options.setdefault("jit_compile", False)  # compiling takes longer than everything else
     model.compile(**compile_options)
     model.fit(x, y, batch_size=len(x), epochs=2, shuffle=False, verbose=0)
     return model
@@ -37,3 +40,18 @@ def draws(model, x, times=3):
 def numbers(values):
     """Arrays of any backend as NumPy arrays."""
     return [np.array(keras.ops.convert_to_numpy(value)) for value in values]
+
+
+def twin_or_refusal(model):
+    """The twin, or else the error that says where the culprit stands and what to do."""
+    try:
+        return ramet.clone(model), None
+    except ramet.errors.CannotCopyError as error:
+        return None, error
+
+
+def assert_says_where(error, model):
+    """The error names a place below the model, and a way out."""
+    assert error.path.startswith(model.name)
+    assert error.path != model.name
+    assert error.fix

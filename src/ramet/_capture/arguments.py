@@ -46,7 +46,8 @@ def _describe(item: Any) -> object:
     if isinstance(item, set | frozenset):
         return sorted(item, key=str)
     if isinstance(item, types.FunctionType | types.MethodType | types.BuiltinFunctionType | type):
-        return Constant("object", type(item).__name__, summary=f"{item.__module__}.{item.__qualname__}")
+        kind = "class" if isinstance(item, type) else "function"
+        return Constant("object", kind, summary=f"{item.__module__}.{item.__qualname__}")
     array = _as_array(item)
     if array is not None:
         return Constant.array("array", array.shape, str(array.dtype), array.tobytes())

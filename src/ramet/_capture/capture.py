@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 from typing import Any
 
 import keras
@@ -88,7 +89,7 @@ def _ordered(calls: list[Any], ids: dict[int, str]) -> list[Any]:
                 before[number].add(place[id(parent)])
     for op in {id(call.operation): call.operation for call in calls}.values():
         own = [place[id(call)] for call in structure.calls_made(op) if id(call) in place]
-        for earlier, later in zip(own, own[1:], strict=False):
+        for earlier, later in itertools.pairwise(own):
             before[later].add(earlier)
     after: dict[int, list[int]] = {number: [] for number in before}
     for number, needed in before.items():

@@ -19,7 +19,7 @@ from ramet._graph.call import Call, MaskKind, call_id, split_call_id
 from ramet._graph.change import map_ops, map_paths, renumber, reroute
 from ramet._graph.decode import from_json
 from ramet._graph.encode import to_json
-from ramet._graph.freeze import freeze, thaw
+from ramet._graph.freeze import freeze, freeze_dict, thaw
 from ramet._graph.graph import Graph, GraphKind
 from ramet._graph.lint import RULES, check, lint
 from ramet._graph.op import Op, OpKind
@@ -56,6 +56,7 @@ __all__ = [
     "check",
     "escape",
     "freeze",
+    "freeze_dict",
     "from_json",
     "leaves",
     "lint",

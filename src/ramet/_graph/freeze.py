@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ramet._graph.argument import KEYS, PLAIN, Argument, Constant, FrozenDict, FrozenList, Ref, Slice, parts_of
 from ramet._graph.fold import fold
 
-__all__ = ["describe", "freeze", "thaw"]
+__all__ = ["describe", "freeze", "freeze_dict", "thaw"]
 
 _LEAVES = (Ref, Constant)
 _FROZEN = (FrozenList, FrozenDict, Slice)
@@ -42,6 +42,14 @@ def freeze(value: object, leaf: Callable[[Any], object] = describe) -> Argument:
         return None if inner is None else [simple(part) for part in inner]
 
     return fold(simple(value), parts, _join)
+
+
+def freeze_dict(value: Mapping[Any, object], leaf: Callable[[Any], object] = describe) -> FrozenDict:
+    """The dict as frozen data: for keyword arguments and configs, which are dicts whatever else they are."""
+    frozen = freeze(dict(value), leaf)
+    if not isinstance(frozen, FrozenDict):
+        raise TypeError("the keys of a frozen dict are plain data")
+    return frozen
 
 
 def thaw(value: Argument, leaf: Callable[[Ref | Constant], object] = lambda leaf: leaf) -> Any:
