@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import datetime
 import decimal
 import enum
@@ -16,13 +17,13 @@ import typing
 import uuid
 import zoneinfo
 
-# Of exactly these classes. The loops over attributes and items ask this set first.
+# Of exactly these classes. The loops over attributes and items ask this set first. Ints are not among them: a large one
+# may be the id of an object.
 ATOMS: frozenset[type] = frozenset(
     {
         type(None),
         object,  # a marker, known by its identity
         bool,
-        int,
         float,
         complex,
         str,
@@ -70,6 +71,9 @@ HEAP_TYPE = 1 << 9
 _SHARED_BASES: tuple[type, ...] = (
     type,
     types.ModuleType,
+    int,
+    contextvars.ContextVar,
+    logging.Handler,
     enum.Enum,
     pathlib.PurePath,
     logging.Logger,

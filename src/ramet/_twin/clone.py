@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 from collections.abc import Iterable
 from typing import Any
@@ -70,6 +71,7 @@ def _clone(
 def _walk(roots: list[Any], shared: list[Any], *, keep_compiled: bool) -> Copier:
     """Copy until nothing waits. Starts again, knowing more, where an early guess turned out wrong."""
     forced: set[int] = set()
+    first: list[Any] = []  # objects whose ids stand in tuples: with their twins made first, the twins' ids are known
     while True:
         copier = Copier(plan_for)
         copier.keep_compiled = keep_compiled
@@ -81,6 +83,8 @@ def _walk(roots: list[Any], shared: list[Any], *, keep_compiled: bool) -> Copier
 
             for root in roots:
                 reload_saved_models(root, copier)
+        for value in first:
+            copier.copy(value)
         for root in sorted(roots, key=lambda root: isinstance(root, keras.optimizers.Optimizer)):
             if isinstance(root, keras.optimizers.Optimizer):
                 _keep_foreign_variables(root, copier)
@@ -89,6 +93,10 @@ def _walk(roots: list[Any], shared: list[Any], *, keep_compiled: bool) -> Copier
         again = wrongly_shared(copier) | unsettled_references(copier)
         if again - forced:
             forced = forced | again
+            continue
+        known = [value for value in copier.frozen_ids if value in copier.memo]
+        if known and not first:
+            first = [value for value in gc.get_objects() if id(value) in set(known)]
             continue
         while copier.finishers:
             copier.finishers.pop(0)(copier)

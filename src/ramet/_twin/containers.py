@@ -7,6 +7,7 @@ do anything.
 from __future__ import annotations
 
 import collections
+import functools
 import types
 from collections.abc import Iterable
 from typing import Any
@@ -22,6 +23,19 @@ def copy_attributes(old: Any, new: Any, copier: Copier) -> None:
         target = new.__dict__
         for name, value in attributes.copy().items():
             target[name] = value if type(value) in ATOMS else copier.copy(value)
+            copier.look_again(functools.partial(target.__setitem__, name), value)
+
+
+def copy_items(old: list[Any], new: Any, copier: Copier) -> None:
+    """The twins of the items into a list."""
+    copy, met = copier.copy, copier.large_ints
+    list.extend(
+        new,
+        [item if type(item) in ATOMS or (type(item) is int and item < SMALLEST_ID) else copy(item) for item in old],
+    )
+    if copier.large_ints != met:
+        for index, item in enumerate(old):
+            copier.look_again(functools.partial(list.__setitem__, new, index), item)
 
 
 class ListPlan(Shell):
@@ -31,8 +45,7 @@ class ListPlan(Shell):
         return list.__new__(type(old))
 
     def fill(self, old: Any, new: Any, copier: Copier) -> None:
-        copy = copier.copy
-        list.extend(new, [item if type(item) in ATOMS else copy(item) for item in list.copy(old)])
+        copy_items(list.copy(old), new, copier)
         copy_attributes(old, new, copier)
 
 
@@ -43,8 +56,7 @@ class PlainListPlan(Shell):
         return []
 
     def fill(self, old: Any, new: Any, copier: Copier) -> None:
-        copy = copier.copy
-        new.extend([item if type(item) in ATOMS else copy(item) for item in old.copy()])
+        copy_items(old.copy(), new, copier)
 
 
 class DequePlan(Shell):
@@ -85,13 +97,17 @@ class DictPlan(Shell):
             kind = type(key)
             if kind is int and key >= SMALLEST_ID:
                 break
-            if kind not in ATOMS and not hashes_by_identity(key) and copy(key) is not key:
+            if kind not in ATOMS and kind is not int and not hashes_by_identity(key) and copy(key) is not key:
                 break
         else:
+            met = copier.large_ints
             for key, value in items:
                 if type(key) not in ATOMS:
                     key = copy(key)
                 setitem(new, key, value if type(value) in ATOMS else copy(value))
+            if copier.large_ints != met:
+                for key, value in items:
+                    copier.look_again(functools.partial(setitem, new, copy(key)), value)
             return
         # Keys that hash by content, and ints that may be ids, wait until their parts are filled.
         for key, value in items:
@@ -105,14 +121,7 @@ class DictPlan(Shell):
 
     def _fill_by_identity(self, old: Any, new: Any, copier: Copier) -> None:
         for key, value in list(self.base.items(old)):
-            self.base.__setitem__(new, id_of_twin(copier.copy(key), copier), copier.copy(value))
-
-
-def id_of_twin(value: Any, copier: Copier) -> Any:
-    """The id of the twin where `value` is the id of a copied object, else `value`."""
-    if type(value) is int and value >= SMALLEST_ID and value in copier.memo:
-        return id(copier.memo[value])
-    return value
+            self.base.__setitem__(new, copier.copy(key), copier.copy(value))
 
 
 class SetPlan(Shell):
@@ -140,9 +149,7 @@ class SetPlan(Shell):
     def fill_late(self, old: Any, new: Any, copier: Copier) -> None:
         """As for dicts: items that hash by content, and ints that may be ids."""
         items = list(set.copy(old))
-        copier.finishers.append(
-            lambda copier: set.update(new, [id_of_twin(copier.copy(item), copier) for item in items])
-        )
+        copier.finishers.append(lambda copier: set.update(new, [copier.copy(item) for item in items]))
 
 
 class TuplePlan(Assembly):
@@ -156,7 +163,9 @@ class TuplePlan(Assembly):
         changed = False
         items = []
         for item in tuple.__iter__(old):
-            twin = item if type(item) in ATOMS else copy(item)
+            twin = item if type(item) in ATOMS or (type(item) is int and item < SMALLEST_ID) else copy(item)
+            if twin is item and type(item) is int and item >= SMALLEST_ID:
+                copier.frozen_ids.add(item)
             changed = changed or twin is not item
             items.append(twin)
         if not changed and not getattr(old, "__dict__", None):
@@ -179,6 +188,7 @@ class FrozenSetPlan(Assembly):
 
     def make(self, old: Any, copier: Copier) -> Any:
         items = [copier.copy(item) for item in frozenset.__iter__(old)]
+        copier.frozen_ids.update(item for item in items if type(item) is int and item >= SMALLEST_ID)
         if all(twin is item for twin, item in zip(items, frozenset.__iter__(old), strict=True)):
             return old
         if not all(map(hashes_by_identity, items)):

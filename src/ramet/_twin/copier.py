@@ -39,6 +39,22 @@ class Share(Plan):
         return True
 
 
+class IntPlan(Plan):
+    """An int, which may be the id of an object of the model: then the twin has the id of its twin.
+
+    What holds the int looks again in the finish step, when all twins are known.
+    """
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        if old < SMALLEST_ID:
+            return old
+        copier.large_ints += 1
+        return copier.id_of_twin(old)
+
+    def shares(self, old: Any, copier: Copier) -> bool:
+        return True
+
+
 class Shell(Plan):
     """A mutable object: made empty at once, filled later from the worklist."""
 
@@ -86,6 +102,8 @@ class Copier:
         self.tables: dict[str, dict[int, Any]] = {}  # what the plans look up by id, by topic
         self.forced: set[int] = set()  # functions that must be copied although they looked stateless
         self.keep_compiled = True
+        self.large_ints = 0  # how many ints were met that may be ids
+        self.frozen_ids: set[int] = set()  # those of them that stand where nothing can be changed later
         self._plan_for = plan_for
         self._in_progress: set[int] = set()
 
@@ -174,6 +192,15 @@ class Copier:
             self.kept.append(old)
             stack.pop()
         return memo[id(root)]
+
+    def id_of_twin(self, value: Any) -> Any:
+        """The id of the twin where `value` is the id of a copied object, else `value`."""
+        return id(self.memo[value]) if type(value) is int and value in self.memo else value
+
+    def look_again(self, put: Callable[[Any], None], value: Any) -> None:
+        """In the finish step, put the id of the twin where `value` stands, if that is the id of a copied object."""
+        if type(value) is int and value >= SMALLEST_ID:
+            self.record("ids").append((put, value))
 
     def enter(self, old: Any) -> None:
         """Guard a plan that runs foreign code against asking for the object that is being made."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from ramet._keras import calls, names
-from ramet._twin.containers import id_of_twin
 from ramet._twin.copier import Copier
 
 
@@ -20,8 +19,9 @@ def finish(copier: Copier) -> None:
     _name_calls(copier, positions)
     _list_tracked(copier)
     _index_variables(copier)
-    for target, name, value in copier.record("ids"):
-        target[name] = id_of_twin(value, copier)
+    for put, value in copier.record("ids"):
+        if value in copier.memo:
+            put(id(copier.memo[value]))
 
 
 def _place_calls(copier: Copier) -> dict[int, int]:

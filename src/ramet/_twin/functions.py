@@ -131,6 +131,8 @@ def reaches_state(function: Any, copier: Copier) -> bool:
             stack.extend(value)
         elif isinstance(value, types.MethodType):
             stack.extend((value.__func__, value.__self__))
+        elif hasattr(copier.plan_of(value), "wrapped"):
+            stack.append(copier.plan_of(value).wrapped(value))  # type: ignore[attr-defined]  # just asked for
         elif not copier.shares(value) and _counts(value, copier, only_keras=only_keras):
             return True
     return False
@@ -149,6 +151,7 @@ class CellPlan(Shell):
     def fill(self, old: Any, new: Any, copier: Copier) -> None:
         try:
             new.cell_contents = copier.copy(old.cell_contents)
+            copier.look_again(lambda twin_id: setattr(new, "cell_contents", twin_id), old.cell_contents)
         except ValueError:  # an empty cell stays empty
             return
 
@@ -203,6 +206,10 @@ class PartialPlan(Assembly):
 
 class CachedFunctionPlan(Assembly):
     """A function behind `functools.lru_cache`: shared, or wrapped anew, with an empty cache."""
+
+    def wrapped(self, old: Any) -> Any:
+        """The function behind it."""
+        return old.__wrapped__
 
     def parts(self, old: Any, copier: Copier) -> Iterable[Any]:
         return (old.__wrapped__,)

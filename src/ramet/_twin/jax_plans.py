@@ -48,12 +48,16 @@ class CompiledFunctionPlan(Assembly):
     def copy(self, old: Any, copier: Copier) -> Any:
         return old if self.shares(old, copier) else copier.assemble(old)
 
+    def wrapped(self, old: Any) -> Any:
+        """The function behind it."""
+        return getattr(old, "__wrapped__", None)
+
     def parts(self, old: Any, copier: Copier) -> Iterable[Any]:
         return (old.__wrapped__,)
 
     def make(self, old: Any, copier: Copier) -> Any:
-        options = self._options(old, copier)
-        return jax.jit(copier.copy(old.__wrapped__), **options)
+        function = copier.copy(old.__wrapped__)
+        return old if function is old.__wrapped__ else jax.jit(function, **self._options(old, copier))
 
     def shares(self, old: Any, copier: Copier) -> bool:
         return is_importable(old) or not hasattr(old, "__wrapped__") or copier.shares(old.__wrapped__)

@@ -30,7 +30,7 @@ def keras_plan(cls: type) -> Plan | None:
     if kinds.is_tracker_class(cls):
         return NotedPlan("trackers", cls, {names.STORED_IDS: _later})
     if issubclass(cls, keras.optimizers.Optimizer):
-        return NotedPlan("optimizers", cls, is_state=True)
+        return NotedPlan("optimizers", cls, {names.VARIABLE_INDICES: _empty_indices}, is_state=True)
     if issubclass(cls, keras.random.SeedGenerator):
         return NotedPlan("generators", cls, is_state=True)
     if issubclass(cls, keras.initializers.Initializer):
@@ -107,6 +107,17 @@ def _empty_calls(old: Any, target: dict[str, Any], name: str, value: Any, copier
 def _empty_ids(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
     """A set of the same class, without the ids: the finish step puts in those of the twin's objects."""
     new = copier.memo[id(value)] = set.__new__(type(value))
+    for attribute, part in getattr(value, "__dict__", {}).items():
+        new.__dict__[attribute] = copier.copy(part)
+    target[name] = new
+
+
+def _empty_indices(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
+    """A dict of the same class, without the ids of variables: the finish step puts in those of the twin's."""
+    if not isinstance(value, dict) or type(value).__module__.startswith("tensorflow"):
+        target[name] = copier.copy(value)  # a wrapper of TensorFlow's, whose keys are names
+        return
+    new = copier.memo[id(value)] = dict.__new__(type(value))
     for attribute, part in getattr(value, "__dict__", {}).items():
         new.__dict__[attribute] = copier.copy(part)
     target[name] = new

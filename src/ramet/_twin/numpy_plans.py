@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,9 @@ class ArrayPlan(Plan):
     """An array. Views of one array are views of one array in the twin, too."""
 
     def copy(self, old: Any, copier: Copier) -> Any:
-        if old.dtype.hasobject and old.dtype.names is None:
+        if isinstance(old, np.memmap):
+            return self._copy_memory_map(old, copier)
+        if old.dtype.hasobject:
             return _OBJECTS.copy(old, copier)
         root = _root(old)
         if root is old:
@@ -32,6 +35,13 @@ class ArrayPlan(Plan):
         copier.kept.append(old)
         return new
 
+    def _copy_memory_map(self, old: Any, copier: Copier) -> Any:
+        """A file that cannot be written to is shared; of one that can, the twin has the contents in memory."""
+        if not old.flags.writeable:
+            return old
+        new = copier.memo[id(old)] = np.array(old)
+        return new
+
 
 def _root(array: Any) -> Any:
     """The array that owns the memory, where it is a plain contiguous one that something can write to."""
@@ -46,12 +56,24 @@ def _root(array: Any) -> Any:
 
 
 class ObjectArrayPlan(Shell):
-    """An array of Python objects: each object is copied."""
+    """An array of Python objects, or of records with some: each object is copied. Views stay views."""
 
     def start(self, old: Any, copier: Copier) -> Any:
-        return np.empty_like(old)
+        root = old
+        while isinstance(root.base, np.ndarray):
+            root = root.base
+        if root is old or not root.flags.forc:
+            return old.copy(order="K")
+        offset = old.__array_interface__["data"][0] - root.__array_interface__["data"][0]
+        flat = copier.copy(root).reshape(-1, order="A")[offset // root.itemsize :]
+        return np.lib.stride_tricks.as_strided(flat, old.shape, old.strides)
 
     def fill(self, old: Any, new: Any, copier: Copier) -> None:
+        if old.dtype.names is not None:
+            for name in old.dtype.names:
+                if old.dtype[name].hasobject:
+                    self.fill(old[name], new[name], copier)
+            return
         for index in np.ndindex(old.shape):
             new[index] = copier.copy(old[index])
 
@@ -63,18 +85,19 @@ class BitGeneratorPlan(Plan):
     """NumPy's generators, old and new: same class, same state."""
 
     def copy(self, old: Any, copier: Copier) -> Any:
-        if isinstance(old, np.random.Generator):
-            new: Any = np.random.Generator(copier.copy(old.bit_generator))
-        elif isinstance(old, np.random.RandomState):
-            new = np.random.RandomState()
-            new.set_state(old.get_state(legacy=False))
-        else:
-            new = type(old)(0)
-            new.state = old.state
+        if self.shares(old, copier):
+            return old
+        # NumPy's own copy keeps the seed sequence, from which children are spawned; the memo keeps who shares one.
+        new = copy.deepcopy(old, copier.memo)
         copier.memo[id(old)] = new
+        copier.kept.append(old)
         if not isinstance(old, np.random.BitGenerator):
             copier.record("generators").append((old, new))
         return new
+
+    def shares(self, old: Any, copier: Copier) -> bool:
+        # The global one, behind `np.random.normal` and its kin, which `np.random.seed` governs.
+        return old is np.random.mtrand._rand
 
 
 def numpy_plan(cls: type) -> Plan | None:

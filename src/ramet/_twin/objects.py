@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copyreg
+import functools
 import gc
 import types
 from collections.abc import Callable, Iterable, Iterator
@@ -39,13 +40,20 @@ class AttributesPlan(Shell):
 
     def __init__(self, cls: type, handlers: dict[str, Handler] | None = None, *, is_state: bool = False) -> None:
         self.slots = slot_names(cls)
+        # A class may be a list or dict besides; then it has items, too.
+        self.base: Any = next((base for base in (dict, list, set) if issubclass(cls, base)), object)
         self.handlers = handlers or {}
         self.is_state = is_state
 
     def start(self, old: Any, copier: Copier) -> Any:
-        return object.__new__(type(old))
+        return self.base.__new__(type(old))
 
     def fill(self, old: Any, new: Any, copier: Copier) -> None:
+        if self.base is dict:
+            dict.update(new, {copier.copy(key): copier.copy(value) for key, value in dict.items(old)})
+        elif self.base is not object:
+            adopt = list.extend if self.base is list else set.update
+            adopt(new, [copier.copy(item) for item in self.base.__iter__(old)])
         source = getattr(old, "__dict__", None)
         if source:
             copy, handlers, target = copier.copy, self.handlers, new.__dict__
@@ -54,11 +62,12 @@ class AttributesPlan(Shell):
                 kind = type(value)
                 if name in handlers:
                     handlers[name](old, target, name, value, copier)
-                elif kind is int and value >= SMALLEST_ID:
-                    copier.record("ids").append((target, name, value))
-                    target[name] = value
                 elif kind in ATOMS:
                     target[name] = value
+                elif kind is int:
+                    target[name] = value
+                    if value >= SMALLEST_ID:
+                        copier.look_again(functools.partial(target.__setitem__, name), value)
                 else:
                     target[name] = copy(value)
         for name in self.slots:
@@ -67,6 +76,7 @@ class AttributesPlan(Shell):
             except AttributeError:  # a slot that was never filled
                 continue
             object.__setattr__(new, name, copier.copy(value))
+            copier.look_again(functools.partial(object.__setattr__, new, name), value)
 
 
 class GlobalOrAttributesPlan(AttributesPlan):
@@ -123,10 +133,12 @@ class ReducePlan(Assembly):
         return old if self.shares(old, copier) else copier.assemble(old)
 
     def parts(self, old: Any, copier: Copier) -> Iterable[Any]:
-        reduced = self._reduced(old, copier)
+        reduced = "" if self.shares(old, copier) else self._reduced(old, copier)
         return () if isinstance(reduced, str) else (reduced[0], *reduced[1])
 
     def make(self, old: Any, copier: Copier) -> Any:
+        if self.shares(old, copier):
+            return old
         reduced = self._reduced(old, copier)
         if isinstance(reduced, str):  # the name of a global
             return old

@@ -10,7 +10,7 @@ from typing import Any
 
 from ramet._twin.atoms import is_shared_class
 from ramet._twin.containers import CONTAINER_BASES, CONTAINER_PLANS
-from ramet._twin.copier import Plan, Share
+from ramet._twin.copier import IntPlan, Plan, Share
 from ramet._twin.functions import FUNCTION_PLANS
 from ramet._twin.keras_plans import keras_plan
 from ramet._twin.numpy_plans import numpy_plan
@@ -56,6 +56,8 @@ def _choose(cls: type) -> Plan:
             return _registered[base]
         if "__ramet_copy__" in base.__dict__:
             return CustomPlan(lambda old, copy: old.__ramet_copy__(copy))
+    if cls is int:
+        return IntPlan()
     exact = CONTAINER_PLANS.get(cls) or FUNCTION_PLANS.get(cls)
     if exact is not None:
         return exact  # type: ignore[no-any-return]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import random
 import socket
+import sys
 import threading
 import types
 import weakref
@@ -38,13 +39,32 @@ class ThreadLocalPlan(Shell):
 
 
 class GeneratorPlan(ReducePlan):
-    """A random generator, copied with its state. `seed=` must find it."""
+    """A random generator, copied with its state; the global one is shared. `seed=` must find it."""
+
+    def shares(self, old: Any, copier: Copier) -> bool:
+        return old is _GLOBAL_GENERATOR
 
     def make(self, old: Any, copier: Copier) -> Any:
         new = super().make(old, copier)
-        copier.record("generators").append((old, new))
+        if new is not old:
+            copier.record("generators").append((old, new))
         return new
 
+
+class StreamPlan(RefusePlan):
+    """A file: refused, but for the program's own input and output, of which there is one each."""
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        return old if self.shares(old, copier) else super().copy(old, copier)
+
+    def shares(self, old: Any, copier: Copier) -> bool:
+        return any(old is getattr(sys, name) for name in _STREAMS)
+
+
+_STREAMS = ("stdin", "stdout", "stderr", "__stdin__", "__stdout__", "__stderr__")
+
+# The one behind `random.random` and its kin, which `random.seed` governs.
+_GLOBAL_GENERATOR = random.random.__self__  # type: ignore[attr-defined]  # a builtin method has one
 
 _REFUSED: tuple[tuple[type, str, str], ...] = (
     (types.GeneratorType, "a running generator cannot be copied", "keep what it yields, or make it when it is needed"),
@@ -55,6 +75,7 @@ _REFUSED: tuple[tuple[type, str, str], ...] = (
     (io.IOBase, "an open file cannot be copied", "keep its path and open it when it is needed, or use share=[...]"),
     (socket.socket, "an open connection cannot be copied", "use share=[...], or open it when it is needed"),
     (threading.Thread, "a thread cannot be copied", "use share=[...], or start it when it is needed"),
+    (weakref.finalize, "a finalizer belongs to the object it was made for", "register it again for the twin"),
     (weakref.ProxyType, "a weak proxy cannot be told from what it stands for", "use weakref.ref"),
     (weakref.CallableProxyType, "a weak proxy cannot be told from what it stands for", "use weakref.ref"),
 )
@@ -74,5 +95,5 @@ def stdlib_plan(cls: type) -> Plan | None:
         return ReducePlan()  # files in memory: text or bytes, and a position
     for refused, reason, fix in _REFUSED:
         if issubclass(cls, refused):
-            return RefusePlan(reason, fix)
+            return StreamPlan(reason, fix) if refused is io.IOBase else RefusePlan(reason, fix)
     return None

@@ -69,9 +69,10 @@ class TablePlan(Plan):
         """The resource and its entries, once the table's initialiser is complete."""
         with tf.init_scope(), tf.device(getattr(old, "_resource_device", None) or "CPU:0"):
             new._resource_handle_value = new._create_resource()
-            keys, values = old.export()
             if int(old.size()) == 0:
                 return
+            # By way of NumPy: what a dense table exports is its own memory, and an import keeps what it is given.
+            keys, values = (tf.constant(part.numpy(), part.dtype) for part in old.export())
             if hasattr(old, "insert"):
                 tf.raw_ops.LookupTableImportV2(table_handle=new.resource_handle, keys=keys, values=values)
             else:
@@ -84,11 +85,16 @@ class FunctionPlan(Assembly):
     def copy(self, old: Any, copier: Copier) -> Any:
         return old if self.shares(old, copier) else copier.assemble(old)
 
+    def wrapped(self, old: Any) -> Any:
+        """The Python function behind it."""
+        return old.python_function
+
     def parts(self, old: Any, copier: Copier) -> Iterable[Any]:
         return (old.python_function,)
 
     def make(self, old: Any, copier: Copier) -> Any:
-        return old._clone(copier.copy(old.python_function))
+        function = copier.copy(old.python_function)
+        return old if function is old.python_function else old._clone(function)
 
     def shares(self, old: Any, copier: Copier) -> bool:
         return is_importable(old) or copier.shares(old.python_function)
@@ -154,6 +160,8 @@ def tensorflow_plan(cls: type) -> Plan | None:
         )
     if issubclass(cls, tf.types.experimental.PolymorphicFunction):
         return FunctionPlan()
+    if issubclass(cls, tf.data.Iterator):
+        return RefusePlan("a running iterator cannot be copied", "keep the dataset, and iterate when it is needed")
     if issubclass(cls, tf.random.Generator):
         return RandomGeneratorPlan()
     return None
