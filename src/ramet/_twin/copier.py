@@ -52,7 +52,10 @@ class IntPlan(Plan):
         return copier.id_of_twin(old)
 
     def shares(self, old: Any, copier: Copier) -> bool:
-        return True
+        if old < SMALLEST_ID:
+            return True
+        copier.frozen_ids.add(old)
+        return old not in copier.memo
 
 
 class Shell(Plan):
