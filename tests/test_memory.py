@@ -193,6 +193,16 @@ def test_one_of_many_models_on_a_backbone_comes_without_the_others(touched):
     assert found == alone
 
 
+@pytest.mark.parametrize("make", [_model, _backbone, lambda: layers.Dense(2)], ids=["compiled", "backbone", "layer"])
+def test_an_ordinary_model_is_walked_once(make, touched):
+    model = make()
+    touched.clear()
+
+    ramet.clone(model)
+
+    assert len(touched) == 1
+
+
 def test_a_layer_on_its_own_comes_without_its_calls_and_models():
     heads = _use(_backbone(), 3)
     layer = heads[0].layers[1].layers[1]

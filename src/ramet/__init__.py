@@ -1,7 +1,7 @@
 """Exact, independent twins of Keras models."""
 
 from ramet import errors
-from ramet._api import clone, register_copy
+from ramet._api import capture, clone, clone_model, cut, register_copy
 
-__all__ = ["clone", "errors", "register_copy"]
+__all__ = ["capture", "clone", "clone_model", "cut", "errors", "register_copy"]
 __version__ = "0.1.0"

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ramet.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from ramet._graph import Graph
 
 T = TypeVar("T")
 
@@ -13,6 +16,8 @@ T = TypeVar("T")
 def clone(
     model: T,
     *,
+    weights: Literal["copy", "fresh", "share"] = "copy",
+    inputs: Any = None,
     name: str | None = None,
     seed: int | None = None,
     compile: bool = True,
@@ -29,6 +34,12 @@ def clone(
         model: A model of any kind, a layer (it comes without its calls), an optimizer (alone, it goes on optimising the
             same variables; together with its model, the twin's), a metric or a loss, or a list, tuple or dict of them:
             what they share is shared among their twins.
+        weights: `"copy"`, or `"fresh"` for newly initialised weights and batch statistics (vocabularies, adapted
+            statistics and the learning rate stay; `seed=` makes it repeatable), or `"share"` for new layers on the
+            very same variables.
+        inputs: Other inputs to build the twin on, with its weights: a `keras.Input` of another shape or dtype, a tensor
+            inside another model, or an array that stands for its shape and dtype; in the model's structure, in a
+            list, or in a dict by name.
         name: Another name. Every variable path of the twin then begins with it, so that original and twin can live
             inside one model.
         seed: Reseed every random generator and initialiser, each by its path: distinct, and repeatable.
@@ -39,6 +50,7 @@ def clone(
     Raises:
         NotAModelError: `model` is nothing that can be cloned.
         CannotCopyError: something inside cannot be copied; the error says where it stands.
+        RebuildError: a layer refused the new inputs.
         StateElsewhereError: another thread runs the model, and its values are not all in place.
 
     >>> import keras, ramet
@@ -47,9 +59,88 @@ def clone(
     >>> bool((twin.layers[0].kernel.numpy() == model.layers[0].kernel.numpy()).all())
     True
     """
-    from ramet._twin.clone import clone as make_twin
+    from ramet._build.door import clone as make_twin
 
-    return make_twin(model, name=name, seed=seed, keep_compiled=compile, share=share)  # type: ignore[no-any-return]
+    return make_twin(  # type: ignore[no-any-return]
+        model, weights=weights, inputs=inputs, name=name, seed=seed, keep_compiled=compile, share=share
+    )
+
+
+def clone_model(
+    model: Any,
+    input_tensors: Any = None,
+    clone_function: Callable[[Any], Any] | None = None,
+    call_function: Callable[..., Any] | None = None,
+    recursive: bool = False,  # noqa: FBT001, FBT002  # as in keras.models.clone_model
+    *,
+    weights: Literal["copy", "fresh", "share"] = "fresh",
+    seed: int | None = None,
+) -> Any:
+    """A clone by the arguments of `keras.models.clone_model`, for which it can stand in.
+
+    What works there works here. Class, flags, names and masks are kept; `docs/clone_model.md` lists every difference.
+
+    Args:
+        model: A model of any kind.
+        input_tensors: As `inputs` of `ramet.clone`.
+        clone_function: Called once with each layer that is no input; what it returns stands for the layer. If it returns the
+            layer itself, the clone has a new layer on the same variables, and the original's is not called.
+        call_function: Called with each layer of the clone and the arguments of each of its calls; what it returns
+            stands for the outputs.
+        recursive: Enter nested models, wrappers and composite layers, whose classes are kept.
+        weights: As in `ramet.clone`; fresh ones by default, as in Keras. With a `clone_function`, `"copy"` carries the
+            original's weights over to layers of the same shapes.
+        seed: As in `ramet.clone`.
+
+    >>> import keras, ramet
+    >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2, activation="relu")])
+    >>> def gelu_for_relu(layer):
+    ...     config = layer.get_config()
+    ...     return type(layer).from_config({**config, "activation": "gelu"})
+    >>> ramet.clone_model(model, clone_function=gelu_for_relu).layers[0].activation.__name__
+    'gelu'
+    """
+    from ramet._build.clone_model import clone_model as make_clone
+
+    return make_clone(model, input_tensors, clone_function, call_function, recursive, weights=weights, seed=seed)
+
+
+def capture(model: Any) -> Graph:
+    """The graph of a model: ops, calls and values as frozen data to print, walk, compare and write as JSON.
+
+    Nothing is called, and nothing of the model changes. A subclassed model has no call graph; it is captured as a tree of
+    layers, and its `kind` says so.
+
+    >>> import keras, ramet
+    >>> model = keras.Sequential([keras.Input((4,), name="x"), keras.layers.Dense(2, name="d")], name="tiny")
+    >>> print(ramet.capture(model))
+    tiny (Sequential)  10 parameters
+      x  Input  (None, 4) float32
+      d  Dense  (None, 2)          <- x  -> output
+    """
+    from ramet._capture.capture import capture as take
+
+    return take(model)
+
+
+def cut(model: Any, outputs: Any) -> Any:
+    """The part of a model that leads to one of its layers, as a functional model of its own, with its weights.
+
+    The layers are twins: the original is not changed, and nothing is shared with it.
+
+    Args:
+        model: A functional or a built Sequential model.
+        outputs: The path of a layer, `"block4/conv2"`, through nested models too; `"shared#2"` for its second call. Or a
+            list, tuple or dict of paths.
+
+    >>> import keras, ramet
+    >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, name="a"), keras.layers.Dense(2)])
+    >>> ramet.cut(model, outputs="a").output_shape
+    (None, 3)
+    """
+    from ramet._build.cut import cut as take_part
+
+    return take_part(model, outputs)
 
 
 def register_copy(cls: type, how: str | Callable[[Any, Callable[[Any], Any]], Any]) -> None:

@@ -5,6 +5,10 @@
     ├── ArgumentError         also ValueError              an argument that cannot be meant
     ├── CannotCopyError       also TypeError               something inside the model cannot be copied
     ├── StateElsewhereError   also RuntimeError            the model's values are not in the model right now
+    ├── RebuildError          also ValueError              a layer refused what it was called with
+    ├── GraphError            also ValueError              a graph breaks its own rules
+    ├── FormatError           also ValueError              a text is not the JSON of a graph
+    ├── UnknownPathError      also LookupError             nothing stands at this path
     └── UnsupportedKerasError also ImportError             this Keras is too old
 
     RametWarning (a UserWarning)
@@ -22,11 +26,15 @@ from collections.abc import Sequence
 __all__ = [
     "ArgumentError",
     "CannotCopyError",
+    "FormatError",
+    "GraphError",
     "NotAModelError",
     "RametError",
     "RametWarning",
+    "RebuildError",
     "SharedGlobalWarning",
     "StateElsewhereError",
+    "UnknownPathError",
     "UnsupportedKerasError",
     "UntestedKerasWarning",
 ]
@@ -95,6 +103,30 @@ class CannotCopyError(RametError, TypeError):
 
 class StateElsewhereError(RametError, RuntimeError):
     """The model's values are not in the model right now: another thread trains or runs it."""
+
+
+class RebuildError(RametError, ValueError):
+    """A model cannot be rebuilt: a layer refused its input, or an output that is used was not computed."""
+
+
+class GraphError(RametError, ValueError):
+    """A graph breaks its own rules. `problems` lists all of them."""
+
+    def __init__(self, summary: str, *, problems: Sequence[object] = (), **parts: object) -> None:
+        self.problems = tuple(problems)
+        super().__init__(summary, **parts)  # type: ignore[arg-type]  # the parts of any error
+
+    def __reduce__(self) -> tuple[object, ...]:
+        parts = {name: getattr(self, name) for name in ("expected", "found", "closest", "fix", "path", "problems")}
+        return _revive, (type(self), self.summary, parts)
+
+
+class FormatError(RametError, ValueError):
+    """A text is not the JSON of a graph. `path` says where in the text."""
+
+
+class UnknownPathError(RametError, LookupError):
+    """No op, call or variable stands at this path."""
 
 
 class UnsupportedKerasError(RametError, ImportError):

@@ -67,3 +67,9 @@ def empty(calls: Any) -> None:
         attributes[_WRAPPED_ITEMS].clear()
     else:
         list.clear(calls)
+
+
+def forget_outputs(call: Any) -> None:
+    """The tensors of a call that is no more come from nowhere."""
+    for tensor in call.outputs:
+        tensor.__dict__.pop(names.HISTORY, None)

@@ -68,6 +68,8 @@ RUNNING: dict[str, Any] = {
     "_eval_epoch_iterator": None,
 }
 JAX_STATE = "_jax_state"
+COMPILE_CONFIG = "_compile_config"
+COMPILED_TRAINABLE = "_compiled_trainable_state"
 JAX_STATE_SYNCED = "_jax_state_synced"
 
 # What `compile()` leaves on a model: name -> value in a model that was never compiled, or ABSENT.

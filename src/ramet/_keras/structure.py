@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +14,7 @@ from ramet._keras import calls, names
 def function_of(op: Any) -> Any:
     """What holds the calls of a model: itself, the functional model inside a Sequential, or None if there is none."""
     if isinstance(op, keras.Sequential):
-        return op.__dict__.get(names.FUNCTIONAL)
+        return getattr(op, names.FUNCTIONAL, None)
     return op if isinstance(op, keras.Function) else None
 
 
@@ -89,3 +90,14 @@ def optimized_variables(optimizer: Any) -> list[Any]:
 def learning_rate_variable(optimizer: Any) -> Any:
     """The variable that holds the learning rate, or the schedule that stands in its place."""
     return getattr(optimizer, names.LEARNING_RATE, None)
+
+
+def value_of(variable: Any) -> Any:
+    """What a variable holds: an array, a parameter or a TensorFlow variable; None before it is initialised."""
+    return getattr(variable, names.VALUE)
+
+
+def default_of(op: Any, argument: str) -> Any:
+    """The default of an argument of an op's call, or a value that equals nothing."""
+    parameter = inspect.signature(op.call).parameters.get(argument)
+    return inspect.Parameter.empty if parameter is None else parameter.default

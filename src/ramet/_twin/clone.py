@@ -35,22 +35,35 @@ def clone(
     seed: int | None = None,
     keep_compiled: bool = True,
     share: Iterable[Any] = (),
+    replace: dict[int, Any] | None = None,
 ) -> Any:
-    """The twin of a model, or of a collection of them; see `ramet.clone`."""
+    """The twin of a model, or of a collection of them; see `ramet.clone`.
+
+    `replace` says, by id, which object stands in the twin for which of the original: every reference changes.
+    """
     check_version()
     roots = _roots(target)
     _check_name(name, target)
     _check_seed(seed)
     with collector_paused():
-        return _clone(target, roots, _shared(share), name=name, seed=seed, keep_compiled=keep_compiled)
+        return _clone(
+            target, roots, _shared(share), name=name, seed=seed, keep_compiled=keep_compiled, replace=replace or {}
+        )
 
 
 def _clone(
-    target: Any, roots: list[Any], shared: list[Any], *, name: str | None, seed: int | None, keep_compiled: bool
+    target: Any,
+    roots: list[Any],
+    shared: list[Any],
+    *,
+    name: str | None,
+    seed: int | None,
+    keep_compiled: bool,
+    replace: dict[int, Any],
 ) -> Any:
     for _ in range(_TRIES):
         try:
-            copier = _walk(roots, shared, keep_compiled=keep_compiled)
+            copier = _walk(roots, shared, keep_compiled=keep_compiled, replace=replace)
             break
         except UnsettledError:
             continue
@@ -68,7 +81,7 @@ def _clone(
     return _in_structure(target, twins)
 
 
-def _walk(roots: list[Any], shared: list[Any], *, keep_compiled: bool) -> Copier:
+def _walk(roots: list[Any], shared: list[Any], *, keep_compiled: bool, replace: dict[int, Any]) -> Copier:
     """Copy until nothing waits. Starts again, knowing more, where an early guess turned out wrong."""
     forced: set[int] = set()
     first: list[Any] = []  # objects whose ids stand in tuples: with their twins made first, the twins' ids are known
@@ -76,6 +89,7 @@ def _walk(roots: list[Any], shared: list[Any], *, keep_compiled: bool) -> Copier
         copier = Copier(plan_for)
         copier.keep_compiled = keep_compiled
         copier.forced = forced
+        copier.memo.update(replace)
         for value in shared:
             copier.share(value)
         if keras.backend.backend() == "tensorflow":

@@ -1,0 +1,148 @@
+"""Fresh weights: every weight and batch statistic as a newly made layer would have it.
+
+Re-initialised are weights and batch statistics; reset are optimizer slots, metrics and RNN states; kept are vocabularies,
+adapted statistics and the learning rate. A variable keeps no initialiser, so a layer with variables is made once more from
+its config, and its values are taken over.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import keras
+import numpy as np
+
+from ramet._keras import structure
+from ramet._keras.counters import names_untouched
+from ramet.errors import CannotCopyError
+
+
+def reinitialise(model: Any, *, seeded: bool) -> None:
+    """Give a twin fresh weights, in place. With `seeded`, its initialisers and generators already have their seeds."""
+    python, numpy = random.getstate(), np.random.get_state()
+    with names_untouched():
+        try:
+            if seeded:
+                # Initialisers of users may draw from the global generators.
+                random.seed(0)
+                np.random.seed(0)
+            pairs = _fresh_pairs(model)
+        finally:
+            if seeded:
+                random.setstate(python)
+                np.random.set_state(numpy)
+    for variable, value in pairs:
+        variable.assign(value)
+    _reset(model, seeded=seeded)
+
+
+def _fresh_pairs(model: Any) -> list[tuple[Any, Any]]:
+    """Every variable that gets a fresh value, with that value. Nothing is assigned until all are known."""
+    pairs: list[tuple[Any, Any]] = []
+    seen: set[int] = set()
+    waiting = [(model, model.name)]
+    while waiting:
+        op, path = waiting.pop()
+        if id(op) in seen:
+            continue
+        seen.add(id(op))
+        if hasattr(op, "adapt"):  # what was learnt from data is kept
+            continue
+        if isinstance(op, keras.Model) and not _owned(op):
+            waiting.extend((layer, f"{path}/{layer.name}") for layer in structure.layers_of(op))
+            continue
+        if not op.weights:
+            continue
+        made = _made_again(op)
+        if isinstance(made, str):
+            if _owned(op) or not structure.layers_of(op):
+                raise _cannot(op, path, made)
+            waiting.extend((layer, f"{path}/{layer.name}") for layer in structure.layers_of(op))
+            continue
+        seen.update(id(layer) for layer in _all_layers(op))
+        pairs.extend((old, keras.ops.convert_to_numpy(new)) for old, new in made)
+    return pairs
+
+
+def _owned(op: Any) -> list[Any]:
+    return [variable for variable, is_weight in structure.variables_of(op) if is_weight]
+
+
+def _all_layers(op: Any) -> list[Any]:
+    found, waiting = [], [op]
+    while waiting:
+        layer = waiting.pop()
+        found.append(layer)
+        waiting.extend(structure.layers_of(layer))
+    return found
+
+
+def _made_again(layer: Any) -> list[tuple[Any, Any]] | str:
+    """Each weight with its counterpart in a layer made from the config, or why that cannot be."""
+    try:
+        made = type(layer).from_config(layer.get_config())
+        if not made.built:
+            made.build_from_config(layer.get_build_config() or {})
+    except Exception as error:  # noqa: BLE001  # a user's class may raise anything
+        return f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
+    states = {id(state) for state in _rnn_states(layer)}
+    ours = [variable for variable in layer.weights if id(variable) not in states]
+    skipped = {id(state) for state in _rnn_states(made)}
+    theirs = [variable for variable in made.weights if id(variable) not in skipped]
+    if [tuple(v.shape) for v in ours] != [tuple(v.shape) for v in theirs]:
+        return "a layer made from its config has other weights"
+    return list(zip(ours, theirs, strict=True))
+
+
+def _rnn_states(layer: Any) -> list[Any]:
+    found: list[Any] = []
+    for part in _all_layers(layer):
+        if getattr(part, "stateful", False):
+            found.extend(s for s in keras.tree.flatten(getattr(part, "states", None)) if isinstance(s, keras.Variable))
+    return found
+
+
+def _cannot(layer: Any, path: str, reason: str) -> CannotCopyError:
+    return CannotCopyError(
+        f"Cannot give '{path}' fresh weights: its class {type(layer).__name__} cannot be made again from its config.",
+        found=reason,
+        fix=f"give {type(layer).__name__} a get_config() that names every argument, or clone with weights='copy'.",
+        path=path,
+    )
+
+
+def _reset(model: Any, *, seeded: bool) -> None:
+    """What a model collects while it runs."""
+    for layer in _all_layers(model):
+        if getattr(layer, "stateful", False) and hasattr(layer, "reset_state"):
+            layer.reset_state()
+    if not seeded:
+        _restart_generators(model)
+    if getattr(model, "compiled", False):
+        model.reset_metrics()
+        if getattr(model, "optimizer", None) is not None:
+            _reset_optimizer(model.optimizer)
+
+
+def _restart_generators(model: Any) -> None:
+    """Random generators begin again at their seed; one without a seed gets a new one."""
+    for layer in _all_layers(model):
+        for generator in structure.generators_of(layer):
+            seed = generator.get_config()["seed"]
+            start = random.randint(1, 10**9) if seed is None else seed
+            generator.state.assign(np.array([start, 0]))
+
+
+def _reset_optimizer(optimizer: Any) -> None:
+    """Slots and iterations as in a new optimizer; the learning rate stays."""
+    learning_rate = structure.learning_rate_variable(optimizer)
+    fresh: list[Any] = []
+    if optimizer.built:
+        with names_untouched():
+            made = type(optimizer).from_config(optimizer.get_config())
+            made.build(structure.optimized_variables(optimizer))
+            fresh = made.variables
+    for old, new in zip(optimizer.variables, fresh, strict=bool(fresh)):
+        if old is not learning_rate:
+            old.assign(keras.ops.convert_to_numpy(new))

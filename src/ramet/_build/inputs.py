@@ -1,0 +1,94 @@
+"""`inputs=`: what may stand for a model's inputs, and the input layers it turns into."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+
+from ramet._keras import rewire
+from ramet.errors import ArgumentError
+
+
+def new_inputs(model: Any, reference: Any, given: Any) -> Any:
+    """Input tensors in the structure of `reference`, made from what was given.
+
+    A `keras.Input` is used as it is. A tensor from inside another model gives an input of its spec with the old name; an
+    array or a backend tensor gives one called `input_wrapper_for_<old name>`.
+    """
+    flat = keras.tree.flatten(reference)
+    items = _in_order(model, reference, flat, given)
+    made = [_input_for(model, old, item) for old, item in zip(flat, items, strict=True)]
+    return keras.tree.pack_sequence_as(reference, made)
+
+
+def _in_order(model: Any, reference: Any, flat: list[Any], given: Any) -> list[Any]:
+    names = [tensor.name for tensor in flat]
+    if isinstance(given, dict):
+        if set(given) == set(names):
+            return [given[name] for name in names]
+        missing = sorted(set(names) ^ set(map(str, given)))
+        raise _wrong(model, f"the inputs are named {_listed(names)}, and the dict says {_listed(list(given))}", missing)
+    if isinstance(given, list | tuple):
+        items: list[Any] = keras.tree.flatten(given)
+        if len(items) != len(flat):
+            raise _wrong(model, f"it has {len(flat)} inputs, {_listed(names)}, and {len(items)} were given", names)
+        return items
+    if len(flat) != 1:
+        raise _wrong(model, f"it has {len(flat)} inputs, {_listed(names)}, and one was given", names)
+    return [given]
+
+
+def _input_for(model: Any, old: Any, item: Any) -> Any:
+    flags = {
+        "sparse": old.sparse,
+        "ragged": getattr(old, "ragged", False),
+        "optional": rewire.is_optional(old),
+    }
+    if isinstance(item, keras.KerasTensor):
+        _check_rank(model, old, tuple(item.shape))
+        if rewire.is_input_tensor(item):
+            return item
+        return _make(item.shape, item.dtype, old.name, flags | {"sparse": item.sparse})
+    if isinstance(item, np.ndarray) or keras.ops.is_tensor(item):
+        shape = tuple(item.shape)
+        _check_rank(model, old, shape)
+        dtype = keras.backend.standardize_dtype(item.dtype)
+        return _make((None, *shape[1:]), dtype, f"input_wrapper_for_{old.name}", flags)
+    raise ArgumentError(
+        f"Cannot rebuild '{model.name}' on the input '{old.name}': what was given is no tensor.",
+        expected="a keras.Input, a symbolic tensor, an array or a backend tensor",
+        found=f"an object of class {type(item).__name__}",
+        fix=f"pass keras.Input({tuple(old.shape[1:])}, dtype='{old.dtype}') or the like.",
+        path=old.name,
+    )
+
+
+def _make(shape: Any, dtype: str, name: str, flags: dict[str, Any]) -> Any:
+    kept = {flag: value for flag, value in flags.items() if value}
+    return keras.Input(batch_shape=tuple(shape), dtype=dtype, name=name, **kept)
+
+
+def _check_rank(model: Any, old: Any, shape: tuple[Any, ...]) -> None:
+    if len(shape) != len(old.shape):
+        raise ArgumentError(
+            f"Cannot rebuild '{model.name}' on the input '{old.name}': it needs {len(old.shape)} dimensions.",
+            expected=f"a shape like {tuple(old.shape)}, the batch first",
+            found=f"the shape {shape}",
+            fix="pass an input with as many dimensions; keras.Input(shape) adds the batch itself.",
+            path=old.name,
+        )
+
+
+def _wrong(model: Any, reason: str, names: list[str]) -> ArgumentError:
+    return ArgumentError(
+        f"Cannot rebuild '{model.name}' on these inputs: {reason}.",
+        fix="pass one tensor for each input, in a list, in the model's own structure, or in a dict by name.",
+        closest=(),
+        path=names[0] if names else None,
+    )
+
+
+def _listed(names: list[Any]) -> str:
+    return ", ".join(f"'{name}'" for name in names)

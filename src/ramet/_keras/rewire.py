@@ -1,0 +1,147 @@
+"""Writing a new call graph into a functional model that keeps its class, flags and everything else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+
+from ramet._keras import calls, names
+
+_TRACKED = (names.TRACKER, names.LAYERS)
+_GRAPH = (
+    names.INPUTS,
+    names.OUTPUTS,
+    "_inputs",
+    "_outputs",
+    names.NODES,
+    names.NODES_BY_DEPTH,
+    "_operations",
+    "_operations_by_depth",
+    names.NNX_OPS,
+)
+
+
+def forget_calls(ops: list[Any], dropped: set[int]) -> None:
+    """Take calls out of the lists of their ops, and tell the tensors of the others their new positions."""
+    for op in ops:
+        for call in calls.inbound(op):
+            if id(call) in dropped:
+                calls.forget_outputs(call)
+        kept = [call for call in calls.inbound(op) if id(call) not in dropped]
+        following = [call for call in calls.outbound(op) if id(call) not in dropped]
+        for attribute, items in ((names.INBOUND, kept), (names.OUTBOUND, following)):
+            held = op.__dict__[attribute]
+            calls.empty(held)
+            calls.put(held, items)
+        for position, call in enumerate(kept):
+            for index, tensor in enumerate(call.outputs):
+                if calls.history(tensor) is not None:
+                    calls.set_history(tensor, tensor, op, position, index)
+
+
+def adopt_graph(model: Any, donor: Any) -> None:
+    """Give a functional model the calls, inputs and outputs of another, whose layers it then holds."""
+    old_ops = {id(op) for op in model.operations}
+    for attribute in _GRAPH:
+        if attribute in donor.__dict__:
+            model.__dict__[attribute] = donor.__dict__[attribute]
+    model.__dict__["output_names"][:] = list(donor.output_names)
+    tracker = model.__dict__[names.TRACKER]
+    store = getattr(tracker, names.STORES)["layers"][1]
+    extras = [layer for layer in list(store) if id(layer) not in old_ops]
+    store[:] = [*donor.layers, *extras]
+    getattr(tracker, names.STORED_IDS)["layers"] = {id(layer) for layer in store}
+
+
+def adopt_sequence(model: Any, donor: Any) -> None:
+    """Give a Sequential the calls of a functional model, whose layers it then holds, the input first."""
+    adopt_graph(getattr(model, names.FUNCTIONAL), donor)
+    layers = donor.layers
+    tracker = model.__dict__[names.TRACKER]
+    store = getattr(tracker, names.STORES)["layers"][1]
+    old = {id(layer) for layer in model.__dict__[names.LAYERS]}
+    extras = [layer for layer in list(store) if id(layer) not in old]
+    store[:] = [*layers, *extras]
+    getattr(tracker, names.STORED_IDS)["layers"] = {id(layer) for layer in store}
+    held = model.__dict__[names.LAYERS]
+    if held is not store:
+        list.clear(held)
+        list.extend(held, layers)
+
+
+def is_input_tensor(tensor: Any) -> bool:
+    """Whether a tensor is the output of an input layer."""
+    found = calls.history(tensor)
+    return found is not None and isinstance(found[0], keras.layers.InputLayer)
+
+
+def replace_parts(model: Any, replaced: dict[int, Any]) -> None:
+    """Attributes of a model that hold tensors of its old graph, or layers that gave way, hold the new ones."""
+    holders = [model.__dict__]
+    if "_modules" in model.__dict__:  # torch keeps layers apart from other attributes
+        holders.append(model.__dict__["_modules"])
+    for holder in holders:
+        for name, value in list(holder.items()):
+            if name not in _GRAPH and name not in _TRACKED:
+                _replace_in(holder, name, value, replaced)
+
+
+def _replace_in(holder: Any, key: Any, value: Any, replaced: dict[int, Any]) -> None:
+    """One value, or the parts of a list or dict; backbones keep their pyramids of outputs in such."""
+    if id(value) in replaced:
+        holder[key] = replaced[id(value)]
+    elif isinstance(value, dict) and all(isinstance(name, str) for name in value):
+        for name, part in list(value.items()):
+            if id(part) in replaced:
+                dict.__setitem__(value, name, replaced[id(part)])
+    elif isinstance(value, list):
+        for index, part in enumerate(list(value)):
+            if id(part) in replaced:
+                list.__setitem__(value, index, replaced[id(part)])
+    elif isinstance(value, tuple) and not hasattr(value, "_fields") and any(id(part) in replaced for part in value):
+        holder[key] = type(value)(replaced.get(id(part), part) for part in value)
+
+
+def is_sequence(function: Any) -> bool:
+    """Whether a functional model is nothing but layers one after the other."""
+    if len(function.operations) != len(function.layers) or len(function.inputs) != 1 or len(function.outputs) != 1:
+        return False
+    tensor = function.outputs[0]
+    steps = 0
+    while tensor is not function.inputs[0]:
+        call = calls.producer(tensor)
+        if call is None or len(call.input_tensors) != 1 or len(call.arguments.args) != 1:
+            return False
+        tensor, steps = call.input_tensors[0], steps + 1
+    return steps == len(function.layers) - 1
+
+
+def is_optional(tensor: Any) -> bool:
+    """Whether a tensor is an input in whose place None may stand."""
+    found = calls.history(tensor)
+    return found is not None and bool(getattr(found[0], "optional", False))
+
+
+def set_optimizer(model: Any, optimizer: Any) -> None:
+    """Another optimizer in the place of a compiled model's, in its settings too; compiled functions are dropped."""
+    model.optimizer = optimizer
+    settings = getattr(model.__dict__.get(names.COMPILE_CONFIG), "config", None)
+    if settings is not None:
+        settings["optimizer"] = optimizer
+    state = {layer: layer.trainable for layer in _all_layers(model)}
+    model.__dict__[names.COMPILED_TRAINABLE] = state
+    for name, value in names.RUNNING.items():
+        if name in model.__dict__:
+            model.__dict__[name] = value
+
+
+def _all_layers(model: Any) -> list[Any]:
+    found: dict[int, Any] = {}
+    waiting = [model]
+    while waiting:
+        layer = waiting.pop()
+        if id(layer) not in found:
+            found[id(layer)] = layer
+            waiting.extend(getattr(layer, names.LAYERS, None) or ())
+    return list(found.values())
