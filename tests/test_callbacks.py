@@ -14,7 +14,9 @@ X = np.random.default_rng(0).normal(size=(12, 4)).astype("float32")
 Y = np.random.default_rng(1).normal(size=(12, 2)).astype("float32")
 
 EVENTS = [
-    f"on_{loop}{part}" for loop in ("train", "test", "predict") for part in ("_begin", "_batch_begin", "_batch_end", "_end")
+    f"on_{loop}{part}"
+    for loop in ("train", "test", "predict")
+    for part in ("_begin", "_batch_begin", "_batch_end", "_end")
 ] + ["on_epoch_begin", "on_epoch_end"]
 
 
@@ -54,7 +56,9 @@ class Cloner(keras.callbacks.Callback):
 
 def _run(model, callbacks):
     same_random_state()
-    history = model.fit(X, Y, batch_size=4, epochs=2, validation_data=(X, Y), shuffle=False, verbose=0, callbacks=callbacks)
+    history = model.fit(
+        X, Y, batch_size=4, epochs=2, validation_data=(X, Y), shuffle=False, verbose=0, callbacks=callbacks
+    )
     model.evaluate(X, Y, batch_size=4, verbose=0, callbacks=callbacks)
     outputs = model.predict(X, batch_size=4, verbose=0, callbacks=callbacks)
     return history.history, outputs
@@ -137,7 +141,9 @@ def test_a_clone_of_a_model_inside_the_model_that_runs_is_exact():
             super()._clone()
             seen.append([np.array(keras.ops.convert_to_numpy(v)) for v in self.model.get_layer("body").variables])
 
-    cloner = Watcher(["on_train_batch_end", "on_test_batch_end", "on_predict_batch_end"], pick=lambda model: model.get_layer("body"))
+    cloner = Watcher(
+        ["on_train_batch_end", "on_test_batch_end", "on_predict_batch_end"], pick=lambda model: model.get_layer("body")
+    )
 
     _run(model, [cloner])
 

@@ -34,7 +34,9 @@ def _chain(length, make):
 
 def test_a_chain_of_900_layers_has_an_exact_twin():
     shared = layers.Dense(2)
-    model = _chain(900, lambda index: layers.Dense(2) if index % 30 == 0 else layers.Activation("tanh") if index % 7 else shared)
+    model = _chain(
+        900, lambda index: layers.Dense(2) if index % 30 == 0 else layers.Activation("tanh") if index % 7 else shared
+    )
 
     twin = twin_of(model)
 

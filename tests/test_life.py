@@ -28,7 +28,12 @@ def functional():
 
 def sequential():
     return keras.Sequential(
-        [keras.Input((4,)), layers.Dense(4, activation="relu"), layers.GaussianNoise(0.1, seed=2), layers.Dense(2, name="last")]
+        [
+            keras.Input((4,)),
+            layers.Dense(4, activation="relu"),
+            layers.GaussianNoise(0.1, seed=2),
+            layers.Dense(2, name="last"),
+        ]
     )
 
 
@@ -106,7 +111,11 @@ def _fit(model):
 
 
 def _used(model):
-    return [np.array(keras.ops.convert_to_numpy(model(X))), model.predict(X, verbose=0), model.evaluate(X, Y, verbose=0)]
+    return [
+        np.array(keras.ops.convert_to_numpy(model(X))),
+        model.predict(X, verbose=0),
+        model.evaluate(X, Y, verbose=0),
+    ]
 
 
 @both_orders
@@ -264,7 +273,9 @@ def test_clone_again(make, order):
 
 
 @both_orders
-@pytest.mark.parametrize("how", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))], ids=["deepcopy", "pickle"])
+@pytest.mark.parametrize(
+    "how", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))], ids=["deepcopy", "pickle"]
+)
 @every_model
 def test_pickle_and_deepcopy(make, how, order):
     model = make()

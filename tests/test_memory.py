@@ -261,9 +261,7 @@ def test_a_failed_clone_leaves_nothing_behind():
     assert _live(keras.Variable | keras.Operation | keras.KerasTensor) == before
     assert [len(layer._inbound_nodes) for layer in model.layers] == calls
     del model.last
-    np.testing.assert_array_equal(
-        *(keras.ops.convert_to_numpy(one(x)) for one in (model, twin_of(model)))
-    )
+    np.testing.assert_array_equal(*(keras.ops.convert_to_numpy(one(x)) for one in (model, twin_of(model))))
 
 
 def test_a_failed_clone_keeps_the_model_alive_no_longer_than_its_error():

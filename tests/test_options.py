@@ -63,7 +63,7 @@ def test_the_seed_does_not_depend_on_what_was_drawn_before():
     for _ in range(3):
         model(X, training=True)
     random.random()
-    np.random.random()  # noqa: NPY002
+    np.random.random()
 
     assert _states(ramet.clone(model, seed=7)) == _states(first)
 
@@ -100,7 +100,9 @@ def test_the_config_says_the_new_seed_and_files_keep_it(tmp_path):
     loaded = keras.models.load_model(tmp_path / "twin.keras")
 
     dropouts = [layer for layer in twin._flatten_layers() if isinstance(layer, layers.Dropout | layers.GaussianNoise)]
-    assert [layer.get_config()["seed"] for layer in dropouts] == [int(layer.seed_generator.state[0]) for layer in dropouts]
+    assert [layer.get_config()["seed"] for layer in dropouts] == [
+        int(layer.seed_generator.state[0]) for layer in dropouts
+    ]
     assert _states(loaded) == _states(twin)
 
 
@@ -180,7 +182,9 @@ def test_a_file_of_a_reseeded_twin_has_the_seeds_of_the_twin(block, tmp_path):
 
 
 def test_initialisers_are_reseeded_for_layers_that_are_built_later():
-    model = keras.Sequential([layers.Dense(3, kernel_initializer=keras.initializers.RandomNormal(seed=1)) for _ in range(2)])
+    model = keras.Sequential(
+        [layers.Dense(3, kernel_initializer=keras.initializers.RandomNormal(seed=1)) for _ in range(2)]
+    )
     twins = [ramet.clone(model, seed=seed) for seed in (7, 7, 8)]
 
     for one in (model, *twins):
@@ -195,7 +199,9 @@ def test_initialisers_are_reseeded_for_layers_that_are_built_later():
 
 
 def test_initialisers_say_the_new_seed_in_their_config():
-    layer = layers.Dense(2, kernel_initializer=keras.initializers.GlorotUniform(seed=1), bias_initializer="random_normal")
+    layer = layers.Dense(
+        2, kernel_initializer=keras.initializers.GlorotUniform(seed=1), bias_initializer="random_normal"
+    )
 
     twin = ramet.clone(layer, seed=7)
 
@@ -238,7 +244,12 @@ def _draw(generator):
 
 
 def _library_generators():
-    found = [np.random.default_rng(1), np.random.RandomState(1), random.Random(1), np.random.Generator(np.random.Philox(1))]
+    found = [
+        np.random.default_rng(1),
+        np.random.RandomState(1),
+        random.Random(1),
+        np.random.Generator(np.random.Philox(1)),
+    ]
     if BACKEND == "torch":
         import torch
 
@@ -484,7 +495,10 @@ def test_optimizer_slots_made_after_cloning_are_distinct_too():
     for one in (model, twin):
         one.train_on_batch(X, np.ones((8, 4), "float32"))
 
-    slots = [[v.path for v in one.optimizer.variables if "momentum" in v.path or "velocity" in v.path] for one in (model, twin)]
+    slots = [
+        [v.path for v in one.optimizer.variables if "momentum" in v.path or "velocity" in v.path]
+        for one in (model, twin)
+    ]
     assert len(slots[0]) == len(slots[1]) > 0
     assert not set(slots[0]) & set(slots[1])
 
@@ -820,7 +834,9 @@ def test_a_shared_layer_has_its_weights_in_both_models():
 
 @pytest.mark.parametrize("version", ["3.99.0", "4.0.0", "3.16.0.dev2026", "3.100"])
 def test_a_newer_keras_gives_one_warning(version):
-    with pytest.warns(ramet.errors.UntestedKerasWarning, match="newer than the newest one ramet was tested with") as caught:
+    with pytest.warns(
+        ramet.errors.UntestedKerasWarning, match="newer than the newest one ramet was tested with"
+    ) as caught:
         check_version(f"{version}+{random.random()}")
 
     assert len(caught) == 1

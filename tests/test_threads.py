@@ -86,7 +86,9 @@ def _recurrent():
 
 
 @pytest.mark.parametrize(
-    ("make", "shape"), [(_model, (2, 4)), (_subclassed, (2, 4)), (_recurrent, (2, 3, 4))], ids=["functional", "subclassed", "recurrent"]
+    ("make", "shape"),
+    [(_model, (2, 4)), (_subclassed, (2, 4)), (_recurrent, (2, 3, 4))],
+    ids=["functional", "subclassed", "recurrent"],
 )
 def test_four_threads_clone_while_a_fifth_calls(make, shape):
     model = make()

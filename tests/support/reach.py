@@ -51,7 +51,7 @@ _SINGLE = (
 
 # Values of libraries that offer no way to change them, by module and class name, and what only one exists of.
 _FIXED = {
-    "keras": {"DTypePolicy", "FloatDTypePolicy", "QuantizedDTypePolicy", "InputSpec", "TensorLayout", "DeviceMesh"},
+    "keras": {"DTypePolicy", "FloatDTypePolicy", "QuantizedDTypePolicy", "QuantizedFloat8DTypePolicy", "Int4DTypePolicy", "GPTQDTypePolicy", "AWQDTypePolicy", "InputSpec", "TensorLayout", "DeviceMesh"},
     "jax": {"Mesh", "AbstractMesh", "PartitionSpec", "NamedSharding", "SingleDeviceSharding", "ShapedArray"},
     "jaxlib": {"Device", "Client", "NamedSharding", "SingleDeviceSharding", "PartitionSpec", "PjitFunction", "GSPMDSharding"},
     "torch": {"dtype", "device", "Size", "layout", "memory_format"},

@@ -82,6 +82,11 @@ def differences(original, twin, limit=5, skip=()):
         a, b, place = stack.pop()
         if a is b:
             continue
+        if type(a).__name__ == "ArrayImpl" and type(b) is type(a):
+            # Nothing can change it, and two variables must not hold one buffer: each has its own in the twin.
+            if bits(a) != bits(b):
+                found.append(f"{place}: array differs, {bits(a)[:2]} and {bits(b)[:2]}")
+            continue
         known = pair_of.get(id(a))
         if known is not None:
             if known is not b:
@@ -138,7 +143,9 @@ def _parts(a, b, place, found, skipped):
         for (k1, v1), (k2, v2) in zip(list(a.items()), list(b.items()), strict=True):
             if isinstance(k1, str) and k1 in skipped:
                 continue
-            yield (k1, k2, f"{place}.keys()")
+            # An int this large is an id; what it stands for is checked by behaviour.
+            if not (type(k1) is int and k1 > 1 << 32):
+                yield (k1, k2, f"{place}.keys()")
             yield (v1, v2, f"{place}[{k1!r:.40}]")
     elif isinstance(a, list | tuple):
         if len(a) != len(b):

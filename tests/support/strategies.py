@@ -204,7 +204,9 @@ def merge(pool):
 
 
 def dropout(pool):
-    layer = pool.choose([layers.Dropout(0.5, seed=3), layers.GaussianNoise(0.1, seed=4), layers.AlphaDropout(0.2, seed=5)])
+    layer = pool.choose(
+        [layers.Dropout(0.5, seed=3), layers.GaussianNoise(0.1, seed=4), layers.AlphaDropout(0.2, seed=5)]
+    )
     pool.put("vector", layer(pool.take("vector"), training=pool.choose([None, True, False])))
 
 

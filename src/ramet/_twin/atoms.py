@@ -121,7 +121,7 @@ _SHARED_NAMES: dict[str, frozenset[str]] = {
         }
     ),
     "jaxlib": frozenset({"Device", "Client", "PartitionSpec", "Sharding", "Memory"}),
-    "keras": frozenset({"DTypePolicy", "InputSpec", "TensorLayout", "DeviceMesh", "Distribution", "RematMode"}),
+    "keras": frozenset({"DTypePolicy", "InputSpec", "TensorLayout", "DeviceMesh", "Distribution"}),
     "optree": frozenset({"PyTreeSpec"}),
     "ml_dtypes": frozenset({"finfo", "iinfo"}),
     "typing": frozenset({"_GenericAlias", "_SpecialForm", "_BaseGenericAlias", "ForwardRef"}),

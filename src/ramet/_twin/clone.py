@@ -77,7 +77,7 @@ def _clone(
         rename(twins[0], roots[0].name, name, copier)
     if seed is not None:
         reseed(twins, seed, copier)
-    report_globals(copier, stacklevel=4)
+    report_globals(copier)
     return _in_structure(target, twins)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ramet.errors import CannotCopyError
+from ramet.errors import CannotCopyError, RametError
 
 _MISSING: Any = object()
 
@@ -162,7 +162,13 @@ class Copier:
         todo = self.todo
         while todo:
             plan, old, new = todo.pop()
-            plan.fill(old, new, self)
+            try:
+                plan.fill(old, new, self)
+            except (RefusalError, RametError, MemoryError):
+                raise
+            except Exception as error:
+                # A property of a user's class, a library's own copy function: anything may fail. It gets a path.
+                raise RefusalError(old, f"copying it failed: {type(error).__name__}: {error}") from error
 
     def assemble(self, root: Any) -> Any:
         """The twin of an immutable object, its immutable parts made first, from the innermost out."""

@@ -113,3 +113,5 @@ def _index_variables(copier: Copier) -> None:
         plain = getattr(target, "__wrapped__", target)
         dict.clear(plain)
         dict.update(plain, twin_indices)
+        if plain is not target:  # TensorFlow compares with this before it writes a checkpoint
+            target._self_last_wrapped_dict_snapshot = dict(plain)

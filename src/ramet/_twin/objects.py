@@ -100,6 +100,7 @@ class DeepCopyPlan(Plan):
         for part in reached(old):
             if getattr(copier.plan_of(part), "is_state", False):
                 copier.copy(part)
+        copier.settle()
         try:
             new = old.__deepcopy__(copier.memo)
         except Exception as error:  # noqa: BLE001  # foreign code may raise anything

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import sys
 import types
 import warnings
 from collections.abc import Iterator
@@ -16,14 +17,22 @@ from ramet.errors import SharedGlobalWarning
 _CONTAINERS = (list, tuple, set, frozenset)
 
 
-def report_globals(copier: Copier, stacklevel: int) -> None:
+def report_globals(copier: Copier) -> None:
     """Warn of variables that a function or class of the model reaches outside of it: both twins use them."""
     found: dict[str, str] = {}
     for what, value, advice in [*_globals(copier), *_in_classes(copier)]:
         if _holds_variables(value) and copier.memo.get(id(value)) is not value:
             found[what.format(kind=type(value).__name__)] = advice
     for what, advice in found.items():
-        warnings.warn(f"{what} {advice}", SharedGlobalWarning, stacklevel=stacklevel + 1)
+        warnings.warn(f"{what} {advice}", SharedGlobalWarning, stacklevel=_level_of_the_caller())
+
+
+def _level_of_the_caller() -> int:
+    """How many frames up the user's own code is: the first that is not ramet's."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "ramet":
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _globals(copier: Copier) -> Iterator[tuple[str, Any, str]]:

@@ -14,6 +14,7 @@ import tensorflow as tf
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import resource_variable_ops
 from tensorflow.python.trackable import data_structures
+from tensorflow.python.util import tf_decorator
 
 from ramet._twin.atoms import ATOMS
 from ramet._twin.copier import Assembly, Copier, Plan, Shell
@@ -94,7 +95,13 @@ class FunctionPlan(Assembly):
 
     def make(self, old: Any, copier: Copier) -> Any:
         function = copier.copy(old.python_function)
-        return old if function is old.python_function else old._clone(function)
+        if function is old.python_function:
+            return old
+        new = tf_decorator.make_decorator(function, decorator_name="tf.function", decorator_func=old._clone(function))
+        for name, value in old.__dict__.items():  # what tracking put there when it became an attribute
+            if name.startswith("_self_"):
+                new.__dict__[name] = copier.copy(value)
+        return new
 
     def shares(self, old: Any, copier: Copier) -> bool:
         return is_importable(old) or copier.shares(old.python_function)
@@ -144,7 +151,9 @@ def tensorflow_plan(cls: type) -> Plan | None:
     if issubclass(cls, resource_variable_ops.BaseResourceVariable):
         return VariablePlan()
     if issubclass(cls, tf.Variable):
-        return RefusePlan("a variable spread over replicas cannot be copied", "clone outside of the strategy's scope")
+        return RefusePlan(
+            "a variable spread over replicas cannot be copied", "make or load the model outside of the strategy's scope"
+        )
     if issubclass(cls, data_structures._DictWrapper):
         return DictWrapperPlan()
     if issubclass(cls, data_structures._TupleWrapper):

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ramet._twin.containers import copy_attributes
-from ramet._twin.copier import Copier, Plan
+from ramet._twin.copier import Copier, Plan, Shell
 from ramet._twin.objects import AttributesPlan, DeepCopyPlan, ReducePlan, has_bare_new
 
 
@@ -92,6 +92,8 @@ def module_plan(cls: type) -> Plan:
     own = {
         name for base in cls.__mro__ if base not in (object, torch.nn.Module) for name in _OWN if name in base.__dict__
     }
+    if getattr(cls.__dict__.get("__deepcopy__"), "__module__", "") == "torch.nn.utils.parametrize":
+        return AttributesPlan(cls, is_state=True)  # its own shares hooks, which may reach the model
     if "__deepcopy__" in own:
         return DeepCopyPlan()
     # `__setstate__` alone repairs old pickles; what it would set is there already.
@@ -100,8 +102,50 @@ def module_plan(cls: type) -> Plan:
     return AttributesPlan(cls, is_state=True)
 
 
+class UninitializedPlan(Plan):
+    """A parameter or buffer of a lazy module: it has no data yet."""
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        options = {"requires_grad": old.requires_grad} if isinstance(old, torch.nn.Parameter) else {}
+        new = copier.memo[id(old)] = type(old)(device=old.device, dtype=old.dtype, **options)
+        copy_attributes(old, new, copier)
+        return new
+
+
+class GraphModulePlan(AttributesPlan):
+    """A `torch.fx.GraphModule`. Each has a class of its own, with the code made from its graph."""
+
+    def start(self, old: Any, copier: Copier) -> Any:
+        cls: Any = type(old)
+        new = cls.__new__(cls)
+        type(new).__name__ = cls.__name__
+        copier.finishers.append(lambda _: setattr(new, "graph", new._graph))
+        return new
+
+
+class OptimizedModulePlan(Shell):
+    """A module behind `torch.compile`: compiled anew around the copied module."""
+
+    def start(self, old: Any, copier: Copier) -> Any:
+        return object.__new__(type(old))
+
+    def fill(self, old: Any, new: Any, copier: Copier) -> None:
+        module = copier.copy(old._orig_mod)
+        copier.finishers.append(lambda _: type(old).__init__(new, module, old.dynamo_ctx))
+
+
 def torch_plan(cls: type) -> Plan | None:
     """The plan for a class of torch's, or None."""
+    if issubclass(cls, torch.nn.parameter.UninitializedTensorMixin):
+        return UninitializedPlan()
+    if issubclass(cls, torch.fx.GraphModule):
+        return GraphModulePlan(cls, is_state=True)
+    if cls.__name__ == "OptimizedModule" and cls.__module__.startswith("torch._dynamo"):
+        return OptimizedModulePlan()
+    if issubclass(cls, torch.optim.Optimizer | torch.optim.lr_scheduler.LRScheduler):
+        return AttributesPlan(cls, is_state=True)
+    if cls.__name__ == "_WrappedHook" and cls.__module__ == "torch.nn.modules.module":
+        return AttributesPlan(cls)
     if issubclass(cls, torch.Tensor):
         return TensorPlan()
     if issubclass(cls, torch.nn.Module):
