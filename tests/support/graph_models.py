@@ -7,6 +7,7 @@ import keras
 import numpy as np
 from keras import layers, ops
 
+from ramet._keras import structure
 from tests.support.cases_models import MaskBlind, MaskedSum, MaskedSums, Scale, Swap
 
 
@@ -125,7 +126,7 @@ def keyword_tensors():
 def nested_arguments():
     x, y = keras.Input((4,), name="x"), keras.Input((4,), name="y")
     out = Mix(name="mix")({"left": x, "right": [y]})
-    return keras.Model({"p": x, "q": (y,)}, {"a": out["sum"], "b": [out["more"][0], out["more"][1][0]]}, name="nest")
+    return keras.Model([x, (y,)], {"a": out["sum"], "b": [out["more"][0], out["more"][1][0]]}, name="nest")
 
 
 def raw_ops():
@@ -412,7 +413,12 @@ def data_for(model, seed=0, batch=4):
             return _padded(rng.integers(1, 5, shape)).astype(tensor.dtype)
         return _padded(rng.normal(size=shape)).astype(tensor.dtype)
 
-    return keras.tree.map_structure(array, model.input)
+    return keras.tree.map_structure(array, inputs_of(model))
+
+
+def inputs_of(model):
+    """A model's input tensors in its structure; Keras says it for a Sequential only once it has been called."""
+    return structure.inputs_of(structure.function_of(model))
 
 
 def _padded(array):
@@ -424,7 +430,7 @@ def _padded(array):
 
 def same_inputs(model):
     """New `keras.Input`s of the very specs, names and flags of a model's, in its structure."""
-    return keras.tree.map_structure(_input_like, model.input)
+    return keras.tree.map_structure(_input_like, inputs_of(model))
 
 
 def _input_like(tensor):

@@ -52,18 +52,26 @@ def _parameters(layer: Any) -> list[str]:
         return []
 
 
-def made_alike(first: Any, second: Any) -> bool:
-    """Whether two tensors are one, or come from equal operations on the same tensors."""
+def made_alike(first: Any, second: Any, replaced: dict[int, Any] | None = None) -> bool:
+    """Whether two tensors are one, or come from equal operations on the same tensors.
+
+    Args:
+        first: One tensor.
+        second: The other.
+        replaced: By the id of a tensor on the first side, the one that stands for it on the second.
+    """
     waiting = [(first, second)]
+    seen: set[tuple[int, int]] = set()
     while waiting:
         a, b = waiting.pop()
-        if a is b:
+        if (replaced or {}).get(id(a), a) is b or (id(a), id(b)) in seen:
             continue
         if isinstance(a, keras.KerasTensor) and isinstance(b, keras.KerasTensor):
+            seen.add((id(a), id(b)))  # tensors live as long as their models; other arguments may not
             ours, theirs = structure.producing_call(a), structure.producing_call(b)
-            if ours is None or theirs is None or a.shape != b.shape or a.dtype != b.dtype:
+            if ours is None or theirs is None or not _alike(ours.operation, theirs.operation):
                 return False
-            if not _alike(ours.operation, theirs.operation):
+            if replaced is None and (a.shape != b.shape or a.dtype != b.dtype):
                 return False
             pair = [(call.arguments.args, call.arguments.kwargs) for call in (ours, theirs)]
             mine, yours = (keras.tree.flatten(arguments) for arguments in pair)

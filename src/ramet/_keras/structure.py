@@ -53,6 +53,11 @@ def mask_of(tensor: Any) -> Any:
     return getattr(tensor, names.MASK, None)
 
 
+def set_mask(tensor: Any, mask: Any) -> None:
+    """Let another mask travel with a tensor."""
+    setattr(tensor, names.MASK, mask)
+
+
 def producing_call(tensor: Any) -> Any:
     """The call a tensor comes from, or None."""
     return calls.producer(tensor)
