@@ -214,7 +214,7 @@ def test_an_open_connection_is_refused():
 def test_an_object_written_in_c_that_offers_no_way_to_copy_it_is_refused():
     assert str(refused(net_with(memoryview(b"data")))) == text(
         "Cannot clone 'net': net.layers[1].thing is a memoryview; ramet does not know how to copy it "
-        "(TypeError: cannot pickle 'memoryview' object).",
+        "(TypeError: cannot pickle memoryview objects).",
         "found:    attribute 'thing' of layer 'body' (class Dense)",
         "fix: register a plan, ramet.register_copy(memoryview, how), or keep it as it is with share=[...].",
     )

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import random
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import keras
+import numpy as np
 
+from ramet._build.clone_model_check import check, in_structure
 from ramet._build.door import clone as clone_by_options
 from ramet._build.inputs import new_inputs
 from ramet._build.rebuild import rebuild
 from ramet._build.replacement import CloneFunction, Replacements
 from ramet._build.trampoline import run
+from ramet._build.user_call import UserCall
 from ramet._capture.tree import places_below
 from ramet._keras import rewire, structure
 from ramet._keras.counters import names_untouched
-from ramet.errors import ArgumentError, NotAModelError
+from ramet._twin.clone import clone
 
 
 def clone_model(
@@ -29,84 +34,114 @@ def clone_model(
     seed: int | None = None,
 ) -> Any:
     """The clone; see `ramet.clone_model`."""
-    _check(model, clone_function, call_function)
+    check(model, input_tensors, clone_function, call_function, weights)
+    given = in_structure(model, input_tensors)
+    unbuilt = structure.function_of(model) is None
     if clone_function is None and call_function is None:
-        return clone_by_options(model, weights=weights, inputs=input_tensors, seed=seed)
+        if given is None or not unbuilt:
+            return clone_by_options(model, weights=weights, inputs=given, seed=seed)
+        return _built_on(clone_by_options(model, weights=weights, seed=seed), given, None)
+    call = None if call_function is None else UserCall(call_function)
     if clone_function is None:
         twin = clone_by_options(model, weights=weights, seed=seed)
-        return run(rebuild(twin, _inputs(twin, input_tensors), call_op=call_function))
-    twin = clone_by_options(model, weights="share")
-    replacements = Replacements(clone_function, call_function, _counterparts(model, twin), recursive=recursive)
-    result = run(_rebuilt(model, twin, input_tensors, replacements))
-    if weights == "copy":
-        _carry_weights(replacements, model)
-    _renew_compile(result)
-    return result if seed is None else clone_by_options(result, weights="copy", seed=seed)
+    else:
+        twin = clone_by_options(model, weights="copy" if weights == "copy" else "share")
+    with _drawn_from(seed), UserCall.unwrapped(call):
+        asked = clone_function or _same
+        replacements = Replacements(asked, call, model, twin, recursive=recursive)
+        if unbuilt:
+            result = run(replacements.entered(model))
+            if given is not None:
+                result = _built_on(result, given, call)
+        else:
+            own = structure.inputs_of(structure.function_of(twin))
+            inputs = own if given is None else new_inputs(twin, own, given, original=model)
+            result = run(replacements.entered(model, inputs))
+    if clone_function is not None:
+        result = _carried(result, replacements, model, weights)
+        result = result if seed is None else clone_by_options(result, weights="share", seed=seed)
+    _renew_optimizer(result, reset=clone_function is not None)
+    return result
 
 
-def _rebuilt(model: Any, twin: Any, input_tensors: Any, replacements: Replacements) -> Any:
-    function = structure.function_of(model)
-    if function is None:
-        result = yield replacements.without_calls(model, twin)
-        return result
-    swap = yield replacements.swaps(function, structure.function_of(twin))
-    return (yield rebuild(twin, _inputs(twin, input_tensors), call_op=replacements.call_op, swap=swap))
+def _same(layer: Any) -> Any:
+    return layer
 
 
-def _inputs(twin: Any, given: Any) -> Any:
-    own = structure.inputs_of(structure.function_of(twin))
-    return own if given is None else new_inputs(twin, own, given)
+@contextlib.contextmanager
+def _drawn_from(seed: int | None) -> Iterator[None]:
+    """With a seed, whatever the user's functions make draws from it; Keras' layers draw theirs from Python's generator."""
+    if seed is None:
+        yield
+        return
+    python, numpy = random.getstate(), np.random.get_state()
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)
 
 
-def _counterparts(model: Any, twin: Any) -> Callable[[Any], Any]:
-    """The op of the twin that stands where an op of the original stands."""
-    pairs = {
-        id(ours.op): theirs.op for ours, theirs in zip(places_below(model), places_below(twin), strict=True)
-    }
-    return lambda op: pairs[id(op)]
+def _built_on(model: Any, given: Any, call: UserCall | None) -> Any:
+    """A Sequential that has not been built: built on an input."""
+    tensor = keras.tree.flatten(given)[0]
+    if not (isinstance(tensor, keras.KerasTensor) and rewire.is_input_tensor(tensor)):
+        symbolic = isinstance(tensor, keras.KerasTensor)
+        shape = tuple(tensor.shape) if symbolic else (None, *tensor.shape[1:])
+        tensor = keras.Input(batch_shape=shape, dtype=keras.backend.standardize_dtype(tensor.dtype))
+    layers = list(model.layers)
+    while model.layers:
+        model.pop(rebuild=False)
+    model.add(tensor)
+    for layer in layers[:-1]:
+        model.add(layer, rebuild=False)
+    model.add(layers[-1])
+    if call is None:
+        return model
+    return run(rebuild(model, structure.inputs_of(structure.function_of(model)), call_op=call))
 
 
-def _carry_weights(replacements: Replacements, model: Any) -> None:
-    """The original's weights into the layers that have places for them."""
-    for place in places_below(model):
+def _carried(result: Any, replacements: Replacements, model: Any, weights: str) -> Any:
+    """The clone with the original's weights, copied or the very same, in the layers that have places for them."""
+    pairs: dict[int, tuple[Any, Any]] = {}
+    for place in places_below(model) if weights != "fresh" else ():
         new = replacements.made.get(id(place.op))
-        if new is None or not isinstance(place.op, keras.Layer):
+        if not isinstance(place.op, keras.Layer) or not isinstance(new, keras.Layer):
             continue
         ours, theirs = place.op.weights, new.weights
-        if [tuple(v.shape) for v in ours] == [tuple(v.shape) for v in theirs]:
-            for old, variable in zip(ours, theirs, strict=True):
-                if old is not variable:
-                    variable.assign(old)
+        if [tuple(v.shape) for v in ours] != [tuple(v.shape) for v in theirs]:
+            continue
+        if weights == "share" and [v.dtype for v in ours] != [v.dtype for v in theirs]:
+            continue
+        pairs.update((id(v), (old, v)) for old, v in zip(ours, theirs, strict=True) if old is not v)
+    if weights == "copy":
+        for old, variable in pairs.values():
+            variable.assign(keras.ops.convert_to_numpy(old))
+        for new in replacements.made.values():
+            if hasattr(new, "finalize_state") and new.built:
+                new.finalize_state()
+    if weights == "share" and pairs:
+        kept = [v for v in result.variables if id(v) not in pairs] + [old for old, _ in pairs.values()]
+        held = [structure.value_of(v) for v in kept]
+        replace = {id(variable): old for old, variable in pairs.values()}
+        return clone(result, share=[*kept, *(v for v in held if v is not None)], replace=replace)
+    return result
 
 
-def _renew_compile(model: Any) -> None:
-    """An optimizer knows the variables it was built for; other layers need one that is not built yet."""
-    if not getattr(model, "compiled", False) or getattr(model, "optimizer", None) is None:
+def _renew_optimizer(model: Any, *, reset: bool) -> None:
+    """An optimizer knows the variables it was built for; other variables need one that is not built yet."""
+    optimizer = getattr(model, "optimizer", None) if getattr(model, "compiled", False) else None
+    if optimizer is None:
         return
-    with names_untouched():
-        optimizer = type(model.optimizer).from_config(model.optimizer.get_config())
-    rewire.set_optimizer(model, optimizer)
-    model.reset_metrics()
-
-
-def _check(model: Any, clone_function: Any, call_function: Any) -> None:
-    if not isinstance(model, keras.Model):
-        raise NotAModelError(
-            f"Cannot clone an object of class {type(model).__name__}: it is not a model.",
-            expected="a keras model",
-            fix="pass a model; ramet.clone takes layers, optimizers and metrics, too.",
-        )
-    for name, value in (("clone_function", clone_function), ("call_function", call_function)):
-        if value is not None and not callable(value):
-            raise ArgumentError(
-                f"Cannot clone '{model.name}': {name} is not a function.",
-                found=f"an object of class {type(value).__name__}",
-                fix=f"pass a function as {name}, or leave it out.",
-            )
-    if call_function is not None and structure.function_of(model) is None:
-        raise ArgumentError(
-            f"Cannot clone '{model.name}' with a call_function: it has no call graph.",
-            expected="a functional or a built Sequential model",
-            found=f"a model of class {type(model).__name__}, whose layers are called by its own code",
-            fix="leave call_function out.",
-        )
+    if reset:
+        model.reset_metrics()
+    if not optimizer.built:
+        return
+    known = [id(v) for v in structure.optimized_variables(optimizer)]
+    if not reset and known == [id(v) for v in model.trainable_variables]:
+        return
+    parts = (optimizer, getattr(optimizer, "inner_optimizer", None), structure.learning_rate_variable(optimizer))
+    with names_untouched(), keras.saving.custom_object_scope({type(part).__name__: type(part) for part in parts}):
+        rewire.set_optimizer(model, type(optimizer).from_config(optimizer.get_config()))

@@ -12,6 +12,7 @@ from ramet._build.rebuild import rebuild
 from ramet._build.trampoline import run
 from ramet._build.weights import clone_with
 from ramet._keras import structure
+from ramet._keras.counters import names_untouched
 from ramet.errors import ArgumentError
 
 
@@ -30,8 +31,9 @@ def clone(
         return clone_with(target, weights=weights, name=name, seed=seed, keep_compiled=keep_compiled, share=share)
     _check_has_calls(target)
     twin = clone_with(target, weights=weights, name=name, seed=seed, keep_compiled=keep_compiled, share=share)
-    function = structure.function_of(twin)
-    return run(rebuild(twin, new_inputs(twin, structure.inputs_of(function), inputs)))
+    own = structure.inputs_of(structure.function_of(twin))
+    with names_untouched():  # layers make ops while they are called, for masks
+        return run(rebuild(twin, new_inputs(twin, own, inputs, original=target)))
 
 
 def _check_has_calls(target: Any) -> None:

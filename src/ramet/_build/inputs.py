@@ -7,24 +7,29 @@ from typing import Any
 import keras
 import numpy as np
 
-from ramet._keras import rewire
+from ramet._keras import rewire, structure
 from ramet.errors import ArgumentError
 
 
-def new_inputs(model: Any, reference: Any, given: Any) -> Any:
+def new_inputs(model: Any, reference: Any, given: Any, *, original: Any = None) -> Any:
     """Input tensors in the structure of `reference`, made from what was given.
 
     A `keras.Input` is used as it is. A tensor from inside another model gives an input of its spec with the old name; an
-    array or a backend tensor gives one called `input_wrapper_for_<old name>`.
+    array or a backend tensor gives one called `input_wrapper_for_<old name>`. An input of the original counts as a tensor
+    inside another model: used as it is, it would have the calls of both.
     """
+    function = structure.function_of(original)
+    taken = set() if function is None else {id(tensor) for tensor in function.inputs}
     flat = keras.tree.flatten(reference)
     items = _in_order(model, reference, flat, given)
-    made = [_input_for(model, old, item) for old, item in zip(flat, items, strict=True)]
+    made = [_input_for(model, old, item, taken) for old, item in zip(flat, items, strict=True)]
     return keras.tree.pack_sequence_as(reference, made)
 
 
 def _in_order(model: Any, reference: Any, flat: list[Any], given: Any) -> list[Any]:
     names = [tensor.name for tensor in flat]
+    if _same_structure(reference, given):
+        return keras.tree.flatten(given)  # type: ignore[no-any-return]
     if isinstance(given, dict):
         if set(given) == set(names):
             return [given[name] for name in names]
@@ -40,7 +45,15 @@ def _in_order(model: Any, reference: Any, flat: list[Any], given: Any) -> list[A
     return [given]
 
 
-def _input_for(model: Any, old: Any, item: Any) -> Any:
+def _same_structure(reference: Any, given: Any) -> bool:
+    try:
+        keras.tree.assert_same_structure(reference, given)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _input_for(model: Any, old: Any, item: Any, taken: set[int]) -> Any:
     flags = {
         "sparse": old.sparse,
         "ragged": getattr(old, "ragged", False),
@@ -48,7 +61,7 @@ def _input_for(model: Any, old: Any, item: Any) -> Any:
     }
     if isinstance(item, keras.KerasTensor):
         _check_rank(model, old, tuple(item.shape))
-        if rewire.is_input_tensor(item):
+        if rewire.is_input_tensor(item) and id(item) not in taken:
             return item
         return _make(item.shape, item.dtype, old.name, flags | {"sparse": item.sparse})
     if isinstance(item, np.ndarray) or keras.ops.is_tensor(item):

@@ -6,13 +6,18 @@ passed again; those that Keras found it finds again, in the new graph.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import keras
 
+from ramet._build.mask import KeptMasks
+from ramet._build.origin import Origin
 from ramet._build.trampoline import Work
 from ramet._capture.masks import mask_kinds
+from ramet._capture.sequence import ordered
+from ramet._graph import MaskKind
 from ramet._keras import rewire, structure
 from ramet._keras.counters import names_untouched
 from ramet.errors import RametError, RebuildError
@@ -21,7 +26,14 @@ from ramet.errors import RametError, RebuildError
 CallOp = Callable[..., Any]
 
 
-def rebuild(model: Any, inputs: Any, *, call_op: CallOp | None = None, swap: dict[int, Any] | None = None) -> Work:
+def rebuild(
+    model: Any,
+    inputs: Any,
+    *,
+    call_op: CallOp | None = None,
+    swap: dict[int, Any] | None = None,
+    origin: Origin | None = None,
+) -> Work:
     """Give a twin new calls, beginning at other inputs. In place; the work answers with the model to go on with.
 
     Args:
@@ -29,26 +41,33 @@ def rebuild(model: Any, inputs: Any, *, call_op: CallOp | None = None, swap: dic
         inputs: Input tensors in the structure of its inputs.
         call_op: Makes one call; by default the op is simply called.
         swap: Ops to call instead of the twin's own, by id.
+        origin: For a nested model, what of the outermost model's inputs arrives at its own.
     """
     function = structure.function_of(model)
-    replaced = dict(
-        zip(map(id, keras.tree.flatten(structure.inputs_of(function))), keras.tree.flatten(inputs), strict=True)
-    )
-    kept_alive = list(structure.calls_of(function))
+    own, given = keras.tree.flatten(structure.inputs_of(function)), keras.tree.flatten(inputs)
+    replaced = dict(zip(map(id, own), given, strict=True))
+    origin = Origin.of_inputs(model, own, given) if origin is None else origin
+    kept_alive = ordered(structure.calls_of(function))
+    masks = KeptMasks(kept_alive, replaced)
     stale = {id(call) for call in kept_alive if call.is_input and replaced.get(id(call.outputs[0])) is not call.outputs[0]}
     for call in kept_alive:
         if call.is_input or not any(id(tensor) in replaced for tensor in call.input_tensors):
             continue
+        stale.add(id(call))
+        if id(call.outputs[0]) in replaced:
+            continue  # a mask that was needed before its turn
         op = (swap or {}).get(id(call.operation), call.operation)
         args, kwargs = arguments_of(call, replaced)
+        origin.follow(call)
         if op is call.operation and structure.function_of(op) is not None:
-            yield _fit_nested(op, args, kwargs)
-        outputs = _call(model, op, args, kwargs, call_op)
-        stale.add(id(call))
+            yield _fit_nested(call, args, kwargs, origin)
+        outputs = _call(origin, call, op, args, kwargs, call_op)
         found = keras.tree.flatten(outputs)
         if len(found) < len(call.outputs):
             _require(model, call, found, function)
-        replaced.update(zip(map(id, call.outputs), found, strict=False))
+        for old, new in zip(call.outputs, found, strict=False):
+            replaced[id(old)] = new
+            masks.keep(old, new)
     ops = list(function.operations)
     rewire.forget_calls(ops, stale)
     outputs = keras.tree.map_structure(lambda tensor: replaced.get(id(tensor), tensor), structure.outputs_of(function))
@@ -66,27 +85,46 @@ def rebuild(model: Any, inputs: Any, *, call_op: CallOp | None = None, swap: dic
 
 
 def arguments_of(call: Any, replaced: dict[int, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The call's arguments on the new tensors, without the masks that Keras found: it finds them again."""
+    """The call's arguments on the new tensors. In the place of masks that Keras found are those of the new tensors."""
 
     def swap(value: Any) -> Any:
         return replaced.get(id(value), value) if isinstance(value, keras.KerasTensor) else value
 
-    args = keras.tree.map_structure(swap, call.arguments.args)
-    kwargs = keras.tree.map_structure(swap, call.arguments.kwargs)
-    if "training" in kwargs and kwargs["training"] == structure.default_of(call.operation, "training"):
-        # Keras wrote it there itself, and will again. Given by hand, it would keep Keras from writing the mask down.
-        kwargs.pop("training")
-    for place, kind in mask_kinds(call):
-        if kind == "implicit":
-            if isinstance(place, str):
-                kwargs.pop(place)
-            else:
-                args = (*args[:place], None, *args[place + 1 :])
+    args, kwargs = keras.tree.map_structure(swap, (tuple(call.arguments.args), dict(call.arguments.kwargs)))
+    kinds = mask_kinds(call)
+    if kwargs and _written_by_keras(call, dict(kinds)):
+        # Keras will write it again. Given by hand, it would keep Keras from writing the mask down.
+        return args, {}
+    for place, kind in kinds:
+        if kind == "explicit":
+            continue
+        found = keras.tree.map_structure(structure.mask_of, args[0] if args else next(iter(kwargs.values())))
+        if isinstance(place, str):
+            kwargs[place] = found
+        else:
+            args = (*args[:place], found, *args[place + 1 :])
     return args, kwargs
 
 
-def _fit_nested(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Work:
+def _written_by_keras(call: Any, kinds: dict[int | str, MaskKind]) -> bool:
+    """Whether the keyword arguments of a call are what Keras adds to a call on one tensor that has none."""
+    if len(call.arguments.args) != 1 or not isinstance(call.operation, keras.Layer):
+        return False
+    given = dict(call.arguments.kwargs)
+    training = structure.default_of(call.operation, "training")
+    expected = set() if training in (None, inspect.Parameter.empty) else {"training"}
+    if structure.default_of(call.operation, "mask") is not inspect.Parameter.empty:
+        expected.add("mask")
+    return (
+        given.keys() == expected
+        and given.get("training", training) == training
+        and (given.get("mask") is None or kinds.get("mask") == "implicit")
+    )
+
+
+def _fit_nested(call: Any, args: tuple[Any, ...], kwargs: dict[str, Any], origin: Origin) -> Work:
     """Rebuild a nested model that is called with other shapes than it was made for."""
+    op = call.operation
     function = structure.function_of(op)
     given = keras.tree.flatten(args[0] if args else kwargs.get("inputs"))
     own = keras.tree.flatten(structure.inputs_of(function))
@@ -96,7 +134,8 @@ def _fit_nested(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Work:
         keras.Input(batch_shape=(old.shape[0], *new.shape[1:]), dtype=old.dtype, name=old.name)
         for old, new in zip(own, given, strict=True)
     ]
-    yield rebuild(op, keras.tree.pack_sequence_as(structure.inputs_of(function), made))
+    inner = origin.inside(call, own)
+    yield rebuild(op, keras.tree.pack_sequence_as(structure.inputs_of(function), made), origin=inner)
 
 
 def _accepts(old: Any, new: Any) -> bool:
@@ -105,30 +144,13 @@ def _accepts(old: Any, new: Any) -> bool:
     return all(a is None or b is None or a == b for a, b in zip(old.shape[1:], new.shape[1:], strict=True))
 
 
-def _call(model: Any, op: Any, args: Any, kwargs: Any, call_op: CallOp | None) -> Any:
+def _call(origin: Origin, call: Any, op: Any, args: Any, kwargs: Any, call_op: CallOp | None) -> Any:
     try:
         return op(*args, **kwargs) if call_op is None else call_op(op, *args, **kwargs)
     except RametError:
         raise
     except Exception as error:
-        tensors = [t for t in keras.tree.flatten((args, kwargs)) if isinstance(t, keras.KerasTensor)]
-        shapes = ", ".join(str(tuple(tensor.shape)) for tensor in tensors)
-        raise RebuildError(
-            f"Cannot rebuild '{model.name}': the {_word(op)} '{op.name}' refused its input.",
-            found=f"{shapes}; {type(error).__name__}: {_first_line(error)}",
-            fix="choose inputs that this layer accepts, or replace the layer.",
-            path=op.name,
-        ) from error
-
-
-def _word(op: Any) -> str:
-    return "layer" if isinstance(op, keras.Layer) else "operation"
-
-
-def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    told = next((line for line in lines if "is incompatible" in line or "nvalid" in line), lines[0] if lines else "")
-    return told[:200]
+        raise origin.refusal(call, op, (args, kwargs), error) from error
 
 
 def _require(model: Any, call: Any, found: list[Any], function: Any) -> None:

@@ -1,19 +1,21 @@
 """What stands for each layer of a model when a `clone_function` is asked for it.
 
-Asked is for each layer once, however often it is called. A function that returns the layer it was given means: a new layer object
-on the same variables.
+Asked is for each layer once, however often it is called, and just before its first call, as Keras does. A function that returns a
+layer of the original means: a new layer object in its place, the original's is never called.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
 import keras
 
 from ramet._build.rebuild import rebuild
-from ramet._build.trampoline import Work
-from ramet._keras import structure
+from ramet._build.trampoline import Work, run
+from ramet._capture.tree import places_below
+from ramet._keras import names, structure
 from ramet._twin.clone import clone
 from ramet.errors import ArgumentError
 
@@ -25,82 +27,134 @@ class Replacements:
 
     Args:
         function: The user's `clone_function`.
-        call_op: The user's `call_function`, or None.
+        call_op: How a call is made, or None.
+        model: The original.
+        twin: Its twin, whose layers stand for those that the function returns as they are.
         recursive: Whether to enter nested models, wrappers and composite layers.
-        counterpart: The op of the twin on the same variables, for each op of the original.
     """
 
-    def __init__(
-        self, function: CloneFunction, call_op: Any, counterpart: Callable[[Any], Any], *, recursive: bool
-    ) -> None:
+    def __init__(self, function: CloneFunction, call_op: Any, model: Any, twin: Any, *, recursive: bool) -> None:
         self.function = function
         self.call_op = call_op
-        self.counterpart = counterpart
         self.recursive = recursive
         self.made: dict[int, Any] = {}
+        self._counterparts = {
+            id(ours.op): theirs.op for ours, theirs in zip(places_below(model), places_below(twin), strict=True)
+        }
 
     def of(self, op: Any) -> Work:
         """What stands for an op of the original."""
         if id(op) not in self.made:
-            if self.recursive and isinstance(op, keras.Model):
-                self.made[id(op)] = yield self._nested(op)
-            else:
-                self.made[id(op)] = yield self._layer(op)
+            nested = isinstance(op, keras.Sequential) or structure.function_of(op) is not None
+            self.made[id(op)] = yield self.entered(op) if self.recursive and nested else self._asked(op)
         return self.made[id(op)]
 
-    def _nested(self, op: Any) -> Work:
-        """A nested model keeps its class; what is inside it is asked for."""
-        twin = self.counterpart(op)
-        function = structure.function_of(op)
+    def entered(self, model: Any, inputs: Any = None) -> Work:
+        """A model that keeps its class, with what was asked for in the place of each layer inside it."""
+        twin = self._counterparts[id(model)]
+        function, twin_function = structure.function_of(model), structure.function_of(twin)
         if function is None:
-            return (yield self._entered(op, twin))
-        swap = yield self.swaps(function, structure.function_of(twin))
-        return (yield rebuild(twin, structure.inputs_of(structure.function_of(twin)), call_op=self.call_op, swap=swap))
+            return (yield self._held(model, twin))
+        swap = _Swap(self, function, twin_function)
+        inputs = structure.inputs_of(twin_function) if inputs is None else inputs
+        return (yield rebuild(twin, inputs, call_op=self.call_op, swap=swap))
 
-    def swaps(self, function: Any, twin_function: Any) -> Work:
-        """For each op of a twin's graph, by id, what is called in its place."""
-        swap: dict[int, Any] = {}
-        for op, twin_op in zip(function.operations, twin_function.operations, strict=True):
-            if not isinstance(op, keras.layers.InputLayer):
-                swap[id(twin_op)] = yield self.of(op)
-        return swap
-
-    def without_calls(self, model: Any, twin: Any) -> Work:
-        """A model without a call graph: its layers give way wherever they stand."""
-        return (yield self._entered(model, twin))
-
-    def _layer(self, op: Any) -> Work:
+    def _asked(self, op: Any) -> Work:
         result = self.function(op)
-        if result is op:
-            twin = self.counterpart(op)
-            return (yield self._entered(op, twin)) if self.recursive and structure.layers_of(op) else twin
+        if id(result) in self._counterparts:
+            twin = self._counterparts[id(result)]
+            return (yield self._held(op, twin)) if result is op and self._is_entered(op) else twin
+        if isinstance(result, type) or not callable(result):
+            raise _no_layer(op, result)
         if not isinstance(result, keras.Operation):
-            raise ArgumentError(
-                f"Cannot clone '{op.name}': clone_function returned no layer.",
-                expected="a layer, a model or an operation",
-                found=f"an object of class {type(result).__name__}",
-                fix="return a layer for every layer, the given one included.",
-                path=op.name,
-            )
-        if self.recursive and type(result) is type(op) and structure.layers_of(op):
-            _build_like(result, op)
-            return (yield self._entered(op, result))
+            return PlainFunction(result, op.name)
+        result = self._off_the_original(result)
+        if type(result) is type(op) and self._is_entered(op):
+            _build_like(result, op, below=op)
+            return (yield self._held(op, result))
         return result
 
-    def _entered(self, op: Any, result: Any) -> Work:
-        """A wrapper or composite layer with what was asked for in the place of each layer inside it."""
+    def _is_entered(self, op: Any) -> bool:
+        return self.recursive and structure.function_of(op) is None and bool(structure.layers_of(op))
+
+    def _held(self, op: Any, result: Any) -> Work:
+        """A wrapper, composite layer or subclassed model: the layers that it holds give way wherever they stand."""
         replace: dict[int, Any] = {}
         for inner, held in zip(structure.layers_of(op), structure.layers_of(result), strict=False):
+            if isinstance(inner, keras.layers.InputLayer):
+                continue
             new = yield self.of(inner)
-            _build_like(new, inner)
+            if not isinstance(new, keras.Layer):
+                raise _no_layer(inner, new)
+            _build_like(new, inner, below=held)
             if new is not held:
                 replace[id(held)] = new
-        if not replace:
+        return clone(result, share=_state_of(result), replace=replace) if replace else result
+
+    def _off_the_original(self, result: Any) -> Any:
+        """A new wrapper around a layer of the original: around its counterpart. What has calls already is the user's."""
+        ops = [place.op for place in places_below(result)]
+        replace = {id(op): self._counterparts[id(op)] for op in ops if id(op) in self._counterparts}
+        if not replace or any(structure.function_of(op) is not None for op in ops):
             return result
-        variables = [part for v in result.variables for part in (v, structure.value_of(v)) if part is not None]
-        return clone(result, share=variables, replace=replace)
+        return clone(result, share=_state_of(result), replace=replace)
 
 
-def _build_like(new: Any, old: Any) -> None:
-    if not new.built and old.built:
+class _Swap(dict[int, Any]):
+    """For each op of a twin's graph, by id, what is called in its place: asked for when its call comes."""
+
+    def __init__(self, replacements: Replacements, function: Any, twin_function: Any) -> None:
+        super().__init__()
+        self._replacements = replacements
+        self._originals = {
+            id(twin_op): op for op, twin_op in zip(function.operations, twin_function.operations, strict=True)
+        }
+
+    def __bool__(self) -> bool:
+        return True  # nothing was asked for yet, but will be
+
+    def get(self, key: int, default: Any = None) -> Any:
+        if key not in self and key in self._originals:
+            self[key] = run(self._replacements.of(self._originals[key]))
+        return super().get(key, default)
+
+
+class PlainFunction:
+    """A function that is called in the place of a layer, under the layer's name."""
+
+    def __init__(self, function: Callable[..., Any], name: str) -> None:
+        self.function = function
+        self.name = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+
+def _state_of(layer: Any) -> list[Any]:
+    return [part for v in layer.variables for part in (v, structure.value_of(v)) if part is not None]
+
+
+def _build_like(new: Any, old: Any, *, below: Any) -> None:
+    """Build a layer as another was, below the names that one has above it: the paths of its variables begin with them."""
+    if new.built or not old.built:
+        return
+    above = getattr(below, names.PARENT_PATH, None) or ""
+    with contextlib.ExitStack() as scopes:
+        for name in filter(None, above.split("/")):
+            scopes.enter_context(keras.name_scope(name))
         new.build_from_config(old.get_build_config() or {})
+
+
+def _no_layer(op: Any, result: Any) -> ArgumentError:
+    found = (
+        f"the class {result.__name__}" if isinstance(result, type) else f"an object of class {type(result).__name__}"
+    )
+    if isinstance(result, PlainFunction):
+        found = "a function, where only a layer can stand"
+    return ArgumentError(
+        f"Cannot clone '{op.name}': clone_function returned no layer.",
+        expected="a layer, a model or an operation",
+        found=found,
+        fix="return a layer for every layer; the given one, to keep it.",
+        path=op.name,
+    )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import heapq
-import itertools
 from typing import Any
 
 import keras
 
 from ramet._capture.arguments import freeze_argument
 from ramet._capture.masks import made_alike, mask_kinds
+from ramet._capture.sequence import ordered
 from ramet._capture.settings import kind_of, op_settings
 from ramet._capture.tree import Place, places_below, unique_ids
 from ramet._graph import UNRECORDED, Argument, Call, Graph, Mask, Op, Ref, Value, VariableSpec, call_id
@@ -60,7 +59,7 @@ def _graph_of(place: Place, built: dict[int, Op], root: Op | None = None) -> Gra
         kind = "sequential" if isinstance(model, keras.Sequential) else "subclassed"
         return Graph(name, class_name, kind, ops=ops, extras=extras, root=root)  # type: ignore[arg-type]
     ids = {id(child.op): child.id for child in place.called}
-    calls = _ordered(structure.calls_of(function), ids)
+    calls = ordered(structure.calls_of(function))
     call_ids = _call_ids(calls, ids)
     recorded = _Recorded(calls, call_ids)
     return Graph(
@@ -74,39 +73,6 @@ def _graph_of(place: Place, built: dict[int, Op], root: Op | None = None) -> Gra
         extras=extras,
         root=root,
     )
-
-
-def _ordered(calls: list[Any], ids: dict[int, str]) -> list[Any]:
-    """The calls, producers before consumers and the calls of one op in the order they were made, else as Keras runs them.
-
-    Keras runs the calls of a shared op by depth, which need not be the order they were made in.
-    """
-    place = {id(call): number for number, call in enumerate(calls)}
-    before: dict[int, set[int]] = {number: set() for number in range(len(calls))}
-    for number, call in enumerate(calls):
-        for parent in call.parent_nodes:
-            if id(parent) in place and not call.is_input:
-                before[number].add(place[id(parent)])
-    for op in {id(call.operation): call.operation for call in calls}.values():
-        own = [place[id(call)] for call in structure.calls_made(op) if id(call) in place]
-        for earlier, later in itertools.pairwise(own):
-            before[later].add(earlier)
-    after: dict[int, list[int]] = {number: [] for number in before}
-    for number, needed in before.items():
-        for other in needed:
-            after[other].append(number)
-    missing = {number: len(needed) for number, needed in before.items()}
-    ready = [number for number, count in missing.items() if count == 0]
-    heapq.heapify(ready)
-    order = []
-    while ready:
-        number = heapq.heappop(ready)
-        order.append(calls[number])
-        for other in after[number]:
-            missing[other] -= 1
-            if missing[other] == 0:
-                heapq.heappush(ready, other)
-    return order if len(order) == len(calls) else calls
 
 
 def _call_ids(calls: list[Any], ids: dict[int, str]) -> dict[int, str]:

@@ -108,7 +108,8 @@ def _walk(roots: list[Any], shared: list[Any], *, keep_compiled: bool, replace: 
         if again - forced:
             forced = forced | again
             continue
-        known = [value for value in copier.frozen_ids if value in copier.memo]
+        # An id of something that is shared stays what it is.
+        known = [value for value in copier.frozen_ids if value in copier.memo and id(copier.memo[value]) != value]
         if known and not first:
             first = [value for value in gc.get_objects() if id(value) in set(known)]
             continue

@@ -113,7 +113,7 @@ def reaches_state(function: Any, copier: Copier) -> bool:
     stack = [function]
     while stack:
         value = stack.pop()
-        if type(value) in ATOMS or id(value) in seen:
+        if type(value) in ATOMS or id(value) in seen or (only_keras and type(value) is int):
             continue
         seen.add(id(value))
         known = copier.memo.get(id(value))

@@ -1,0 +1,72 @@
+"""Which inputs of the outermost model arrive where: a layer that refuses its input says which input to blame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+
+from ramet.errors import RebuildError
+
+
+class Origin:
+    """Of one graph that is made anew, by tensor: the names of the other inputs it comes from.
+
+    Args:
+        model: The name of the outermost model.
+        path: Where the graph stands below it.
+        names: By the id of an input tensor, the names of the outermost model's inputs that arrive there.
+    """
+
+    def __init__(self, model: str, path: str, names: dict[int, tuple[str, ...]]) -> None:
+        self._model = model
+        self._path = path
+        self._names = names
+
+    @classmethod
+    def of_inputs(cls, model: Any, old: list[Any], new: list[Any]) -> Origin:
+        """At the outermost model: each input that is not what it was stands for itself."""
+        changed = ((a, b) for a, b in zip(old, new, strict=True) if (a.shape, a.dtype) != (b.shape, b.dtype))
+        return cls(model.name, "", {id(a): (f"'{a.name}' of shape {tuple(b.shape)} and dtype {b.dtype}",) for a, b in changed})
+
+    def follow(self, call: Any) -> None:
+        """What arrives at a call leaves it, too."""
+        names = self._arriving(call)
+        for tensor in call.outputs:
+            self._names[id(tensor)] = names
+
+    def inside(self, call: Any, inputs: list[Any]) -> Origin:
+        """The same in a nested model, at one of its calls."""
+        names = self._arriving(call)
+        return Origin(self._model, f"{self._path}{call.operation.name}/", {id(tensor): names for tensor in inputs})
+
+    def refusal(self, call: Any, op: Any, arguments: Any, error: Exception) -> RebuildError:
+        """The error for an op that did not take what it was called with."""
+        blamed = self._arriving(call)
+        path = f"{self._path}{op.name}"
+        word = "layer" if isinstance(op, keras.Layer) else "operation"
+        on = f" on the input{'s' if len(blamed) > 1 else ''} {_and(blamed)}" if blamed else ""
+        shapes = [str(tuple(t.shape)) for t in keras.tree.flatten(arguments) if isinstance(t, keras.KerasTensor)]
+        return RebuildError(
+            f"Cannot rebuild '{self._model}'{on}: the {word} '{path}' refused what it was called with.",
+            found=f"{_and(shapes)} at '{path}'; {type(error).__name__}: {_first_line(error)}",
+            fix="choose inputs that this layer accepts, or replace the layer.",
+            path=path,
+        )
+
+    def _arriving(self, call: Any) -> tuple[str, ...]:
+        found = [self._names.get(id(tensor), ()) for tensor in call.input_tensors]
+        if all(names is found[0] for names in found):
+            return found[0] if found else ()
+        return tuple(dict.fromkeys(name for names in found for name in names))
+
+
+def _and(items: Any, limit: int = 3) -> str:
+    shown = list(items[:limit]) + ([f"{len(items) - limit} more"] if len(items) > limit else [])
+    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1]))) if shown else "no tensor"
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = next((line for line in lines if "is incompatible" in line or "nvalid" in line), lines[0] if lines else "")
+    return told[:200]
