@@ -91,13 +91,6 @@ def test_capture_leaves_the_model_as_it_was(make):
 
 
 @every_model
-def test_capturing_twice_gives_equal_graphs(make):
-    model = make()
-
-    assert ramet.capture(model) == ramet.capture(model)
-
-
-@every_model
 def test_every_call_prints_as_a_line(make):
     graph = ramet.capture(make())
 
@@ -345,7 +338,7 @@ def test_a_subclassed_model_is_a_tree_and_says_so():
     assert [path for path, _ in graph.walk()] == ["block", "block/first", "block/second", "head"]
     assert lint(graph) == []
     assert from_json(to_json(graph)) == graph
-    assert "subclassed" in str(graph)
+    assert str(graph).startswith("tree (Tree)  35 parameters, no call graph\n")
 
 
 def test_a_subclassed_model_inside_a_functional_one_has_calls_outside_and_none_inside():
