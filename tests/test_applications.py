@@ -7,9 +7,10 @@ import keras
 import numpy as np
 import pytest
 
-from tests.support.twins import assert_equal_outputs, assert_equal_values, twin_of
+from tests.support.twins import assert_equal_values, twin_of
 
-QUICK = ("MobileNetV2", "EfficientNetB0", "DenseNet121")
+# Few distinct shapes: on JAX, every one is compiled on its own.
+QUICK = ("MobileNetV2", "ConvNeXtTiny", "ResNet50")
 
 
 def _architectures():
@@ -48,7 +49,8 @@ def _checked(name):
     assert [layer.name for layer in twin.layers] == [layer.name for layer in model.layers]
     assert [variable.path for variable in twin.variables] == [variable.path for variable in model.variables]
     assert_equal_values(model, twin)
-    assert_equal_outputs(model, twin, x)
+    # Compiled as a whole: called eagerly, JAX compiles one operation after the other.
+    np.testing.assert_array_equal(*(one.predict(x, verbose=0) for one in (model, twin)))
 
 
 def test_the_list_of_architectures_is_found():

@@ -334,7 +334,13 @@ def test_a_subclassed_model_is_a_tree_and_says_so():
 
     graph = ramet.capture(model)
 
-    assert (graph.kind, graph.has_calls, graph.calls, graph.inputs, graph.outputs) == ("subclassed", False, (), None, None)
+    assert (graph.kind, graph.has_calls, graph.calls, graph.inputs, graph.outputs) == (
+        "subclassed",
+        False,
+        (),
+        None,
+        None,
+    )
     assert [path for path, _ in graph.walk()] == ["block", "block/first", "block/second", "head"]
     assert lint(graph) == []
     assert from_json(to_json(graph)) == graph
@@ -362,7 +368,16 @@ def test_paths_go_through_nested_models_and_composite_layers():
     nested = [path for path, _ in ramet.capture(nested_models()).walk()]
     composite = [path for path, _ in ramet.capture(MODELS["composite"]()).walk()]
 
-    assert nested == ["x", "middle", "middle/middle_in", "middle/inner", "middle/inner/inner_in", "middle/inner/d", "middle/d", "d"]
+    assert nested == [
+        "x",
+        "middle",
+        "middle/middle_in",
+        "middle/inner",
+        "middle/inner/inner_in",
+        "middle/inner/d",
+        "middle/d",
+        "d",
+    ]
     assert {"block/first", "block/second", "attention/query"} <= set(composite)
 
 
@@ -380,7 +395,9 @@ def test_a_nested_model_prints_indented():
     )
 
 
-@pytest.mark.parametrize("what", [layers.Dense(2), Block(), "model.keras", None], ids=["layer", "block", "text", "none"])
+@pytest.mark.parametrize(
+    "what", [layers.Dense(2), Block(), "model.keras", None], ids=["layer", "block", "text", "none"]
+)
 def test_what_is_no_model_is_refused(what):
     with pytest.raises(ramet.errors.NotAModelError) as caught:
         ramet.capture(what)

@@ -54,7 +54,7 @@ def _trained(model, x, y):
 
 
 @several
-@given(functional_models(), optimizers())
+@given(functional_models(max_steps=5), optimizers())
 def test_a_random_model_and_its_twin_stay_equal_step_by_step(sketch, optimizer):
     sample = sketch.build()
     model, x, y = sample.model, sample.make_inputs(0), sample.make_targets(1)

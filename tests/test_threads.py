@@ -205,14 +205,14 @@ def test_a_clone_during_another_threads_loop_is_exact_or_refused(loop):
                 LOOPS[loop](model)
 
         crew.start(run)
-        for _ in range(25):
+        for _ in range(10):
             try:
                 twins.append(ramet.clone(model))
             except ramet.errors.StateElsewhereError as error:
                 refusals.append(error)
         assert not crew.errors
 
-    assert len(twins) + len(refusals) == 25
+    assert len(twins) + len(refusals) == 10
     for twin in twins:
         counts = _steps_in(twin)
         assert counts == [counts[0]] * 12, "values of different steps"
@@ -287,7 +287,7 @@ def test_a_clone_within_a_custom_training_loop_of_another_thread_is_exact_or_ref
                 model.train_on_batch(X[:1], X[:1])
 
         crew.start(run)
-        for _ in range(25):
+        for _ in range(10):
             with contextlib.suppress(ramet.errors.StateElsewhereError):
                 twins.append(ramet.clone(model))
 

@@ -33,16 +33,12 @@ def _in_order(model: Any, reference: Any, flat: list[Any], given: Any) -> list[A
     if isinstance(given, dict):
         if set(given) == set(names):
             return [given[name] for name in names]
-        missing = sorted(set(names) ^ set(map(str, given)))
-        raise _wrong(model, f"the inputs are named {_listed(names)}, and the dict says {_listed(list(given))}", missing)
-    if isinstance(given, list | tuple):
-        items: list[Any] = keras.tree.flatten(given)
-        if len(items) != len(flat):
-            raise _wrong(model, f"it has {len(flat)} inputs, {_listed(names)}, and {len(items)} were given", names)
-        return items
-    if len(flat) != 1:
-        raise _wrong(model, f"it has {len(flat)} inputs, {_listed(names)}, and one was given", names)
-    return [given]
+        raise _wrong(model, f"it has the inputs {_listed(names)}, and {_were(list(given))} given", names)
+    items: list[Any] = keras.tree.flatten(given) if isinstance(given, list | tuple) else [given]
+    if len(items) != len(flat):
+        has = f"it has {len(flat)} input{'s' if len(flat) > 1 else ''}, {_listed(names)}"
+        raise _wrong(model, f"{has}, and {len(items)} {'was' if len(items) == 1 else 'were'} given", names)
+    return items
 
 
 def _same_structure(reference: Any, given: Any) -> bool:
@@ -98,9 +94,12 @@ def _wrong(model: Any, reason: str, names: list[str]) -> ArgumentError:
     return ArgumentError(
         f"Cannot rebuild '{model.name}' on these inputs: {reason}.",
         fix="pass one tensor for each input, in a list, in the model's own structure, or in a dict by name.",
-        closest=(),
         path=names[0] if names else None,
     )
+
+
+def _were(names: list[Any]) -> str:
+    return f"{_listed(names)} {'was' if len(names) == 1 else 'were'}" if names else "none were"
 
 
 def _listed(names: list[Any]) -> str:

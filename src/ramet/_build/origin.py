@@ -6,6 +6,8 @@ from typing import Any
 
 import keras
 
+from ramet._build.fit import Fit
+from ramet._keras import structure
 from ramet.errors import RebuildError
 
 
@@ -16,9 +18,11 @@ class Origin:
         model: The name of the outermost model.
         path: Where the graph stands below it.
         names: By the id of an input tensor, the names of the outermost model's inputs that arrive there.
+        fit: Which nested models were called, and with what.
     """
 
-    def __init__(self, model: str, path: str, names: dict[int, tuple[str, ...]]) -> None:
+    def __init__(self, model: str, path: str, names: dict[int, tuple[str, ...]], fit: Fit) -> None:
+        self.fit = fit
         self._model = model
         self._path = path
         self._names = names
@@ -27,7 +31,10 @@ class Origin:
     def of_inputs(cls, model: Any, old: list[Any], new: list[Any]) -> Origin:
         """At the outermost model: each input that is not what it was stands for itself."""
         changed = ((a, b) for a, b in zip(old, new, strict=True) if (a.shape, a.dtype) != (b.shape, b.dtype))
-        return cls(model.name, "", {id(a): (f"'{a.name}' of shape {tuple(b.shape)} and dtype {b.dtype}",) for a, b in changed})
+        names: dict[int, tuple[str, ...]] = {
+            id(a): (f"'{a.name}' of shape {tuple(b.shape)} and dtype {b.dtype}",) for a, b in changed
+        }
+        return cls(model.name, "", names, Fit())
 
     def follow(self, call: Any) -> None:
         """What arrives at a call leaves it, too."""
@@ -35,10 +42,12 @@ class Origin:
         for tensor in call.outputs:
             self._names[id(tensor)] = names
 
-    def inside(self, call: Any, inputs: list[Any]) -> Origin:
+    def inside(self, call: Any) -> Origin:
         """The same in a nested model, at one of its calls."""
         names = self._arriving(call)
-        return Origin(self._model, f"{self._path}{call.operation.name}/", {id(tensor): names for tensor in inputs})
+        own = keras.tree.flatten(structure.inputs_of(structure.function_of(call.operation)))
+        path = f"{self._path}{call.operation.name}/"
+        return Origin(self._model, path, {id(tensor): names for tensor in own}, self.fit)
 
     def refusal(self, call: Any, op: Any, arguments: Any, error: Exception) -> RebuildError:
         """The error for an op that did not take what it was called with."""

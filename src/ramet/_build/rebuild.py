@@ -49,7 +49,9 @@ def rebuild(
     origin = Origin.of_inputs(model, own, given) if origin is None else origin
     kept_alive = ordered(structure.calls_of(function))
     masks = KeptMasks(kept_alive, replaced)
-    stale = {id(call) for call in kept_alive if call.is_input and replaced.get(id(call.outputs[0])) is not call.outputs[0]}
+    stale = {
+        id(call) for call in kept_alive if call.is_input and replaced.get(id(call.outputs[0])) is not call.outputs[0]
+    }
     for call in kept_alive:
         if call.is_input or not any(id(tensor) in replaced for tensor in call.input_tensors):
             continue
@@ -60,7 +62,9 @@ def rebuild(
         args, kwargs = arguments_of(call, replaced)
         origin.follow(call)
         if op is call.operation and structure.function_of(op) is not None:
-            yield _fit_nested(call, args, kwargs, origin)
+            fitting = origin.fit.inputs_for(call, args, kwargs)
+            if fitting is not None:
+                yield rebuild(op, fitting, origin=origin.inside(call))
         outputs = _call(origin, call, op, args, kwargs, call_op)
         found = keras.tree.flatten(outputs)
         if len(found) < len(call.outputs):
@@ -120,28 +124,6 @@ def _written_by_keras(call: Any, kinds: dict[int | str, MaskKind]) -> bool:
         and given.get("training", training) == training
         and (given.get("mask") is None or kinds.get("mask") == "implicit")
     )
-
-
-def _fit_nested(call: Any, args: tuple[Any, ...], kwargs: dict[str, Any], origin: Origin) -> Work:
-    """Rebuild a nested model that is called with other shapes than it was made for."""
-    op = call.operation
-    function = structure.function_of(op)
-    given = keras.tree.flatten(args[0] if args else kwargs.get("inputs"))
-    own = keras.tree.flatten(structure.inputs_of(function))
-    if all(_accepts(old, new) for old, new in zip(own, given, strict=False)):
-        return
-    made = [
-        keras.Input(batch_shape=(old.shape[0], *new.shape[1:]), dtype=old.dtype, name=old.name)
-        for old, new in zip(own, given, strict=True)
-    ]
-    inner = origin.inside(call, own)
-    yield rebuild(op, keras.tree.pack_sequence_as(structure.inputs_of(function), made), origin=inner)
-
-
-def _accepts(old: Any, new: Any) -> bool:
-    if new is None or len(old.shape) != len(new.shape):
-        return True
-    return all(a is None or b is None or a == b for a, b in zip(old.shape[1:], new.shape[1:], strict=True))
 
 
 def _call(origin: Origin, call: Any, op: Any, args: Any, kwargs: Any, call_op: CallOp | None) -> Any:

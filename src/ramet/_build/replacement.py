@@ -6,13 +6,12 @@ layer of the original means: a new layer object in its place, the original's is 
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from typing import Any
 
 import keras
 
-from ramet._build.rebuild import rebuild
+from ramet._build.rebuild import arguments_of, rebuild
 from ramet._build.trampoline import Work, run
 from ramet._capture.tree import places_below
 from ramet._keras import names, structure
@@ -27,26 +26,26 @@ class Replacements:
 
     Args:
         function: The user's `clone_function`.
-        call_op: How a call is made, or None.
+        call_function: How a call is made, or None.
         model: The original.
         twin: Its twin, whose layers stand for those that the function returns as they are.
         recursive: Whether to enter nested models, wrappers and composite layers.
     """
 
-    def __init__(self, function: CloneFunction, call_op: Any, model: Any, twin: Any, *, recursive: bool) -> None:
+    def __init__(self, function: CloneFunction, call_function: Any, model: Any, twin: Any, *, recursive: bool) -> None:
         self.function = function
-        self.call_op = call_op
+        self.call_function = call_function
         self.recursive = recursive
         self.made: dict[int, Any] = {}
         self._counterparts = {
             id(ours.op): theirs.op for ours, theirs in zip(places_below(model), places_below(twin), strict=True)
         }
 
-    def of(self, op: Any) -> Work:
-        """What stands for an op of the original."""
+    def of(self, op: Any, held: Any = None) -> Work:
+        """What stands for an op of the original, and instead of the layer that a new wrapper holds in its place."""
         if id(op) not in self.made:
             nested = isinstance(op, keras.Sequential) or structure.function_of(op) is not None
-            self.made[id(op)] = yield self.entered(op) if self.recursive and nested else self._asked(op)
+            self.made[id(op)] = yield self.entered(op) if self.recursive and nested else self._asked(op, held)
         return self.made[id(op)]
 
     def entered(self, model: Any, inputs: Any = None) -> Work:
@@ -57,9 +56,9 @@ class Replacements:
             return (yield self._held(model, twin))
         swap = _Swap(self, function, twin_function)
         inputs = structure.inputs_of(twin_function) if inputs is None else inputs
-        return (yield rebuild(twin, inputs, call_op=self.call_op, swap=swap))
+        return (yield rebuild(twin, inputs, call_op=swap.call if self.call_function else None, swap=swap))
 
-    def _asked(self, op: Any) -> Work:
+    def _asked(self, op: Any, held: Any) -> Work:
         result = self.function(op)
         if id(result) in self._counterparts:
             twin = self._counterparts[id(result)]
@@ -69,8 +68,9 @@ class Replacements:
         if not isinstance(result, keras.Operation):
             return PlainFunction(result, op.name)
         result = self._off_the_original(result)
+        _place_below(result, held, op)
         if type(result) is type(op) and self._is_entered(op):
-            _build_like(result, op, below=op)
+            _build_like(result, op)
             return (yield self._held(op, result))
         return result
 
@@ -83,10 +83,10 @@ class Replacements:
         for inner, held in zip(structure.layers_of(op), structure.layers_of(result), strict=False):
             if isinstance(inner, keras.layers.InputLayer):
                 continue
-            new = yield self.of(inner)
+            new = yield self.of(inner, held if result.name != op.name else None)
             if not isinstance(new, keras.Layer):
                 raise _no_layer(inner, new)
-            _build_like(new, inner, below=held)
+            _build_like(new, inner)
             if new is not held:
                 replace[id(held)] = new
         return clone(result, share=_state_of(result), replace=replace) if replace else result
@@ -106,17 +106,36 @@ class _Swap(dict[int, Any]):
     def __init__(self, replacements: Replacements, function: Any, twin_function: Any) -> None:
         super().__init__()
         self._replacements = replacements
+        self._found = _found_by_keras(twin_function)
         self._originals = {
-            id(twin_op): op for op, twin_op in zip(function.operations, twin_function.operations, strict=True)
+            id(twin_op): op
+            for op, twin_op in zip(function.operations, twin_function.operations, strict=True)
+            if id(twin_op) not in self._found
         }
 
     def __bool__(self) -> bool:
         return True  # nothing was asked for yet, but will be
 
+    def call(self, op: Any, *args: Any, **kwargs: Any) -> Any:
+        """One call, by the user's function unless it is about a mask that Keras found."""
+        return op(*args, **kwargs) if id(op) in self._found else self._replacements.call_function(op, *args, **kwargs)
+
     def get(self, key: int, default: Any = None) -> Any:
         if key not in self and key in self._originals:
             self[key] = run(self._replacements.of(self._originals[key]))
         return super().get(key, default)
+
+
+def _found_by_keras(function: Any) -> set[int]:
+    """The ops, by id, that serve nothing but masks that Keras found by itself, and will find again."""
+    needed = set(map(id, keras.tree.flatten(structure.outputs_of(function))))
+    found: set[int] = set()
+    for call in reversed(structure.calls_of(function)):
+        if isinstance(call.operation, keras.Layer) or any(id(tensor) in needed for tensor in call.outputs):
+            needed.update(map(id, keras.tree.flatten(arguments_of(call, {}))))
+        else:
+            found.add(id(call.operation))
+    return found
 
 
 class PlainFunction:
@@ -134,15 +153,17 @@ def _state_of(layer: Any) -> list[Any]:
     return [part for v in layer.variables for part in (v, structure.value_of(v)) if part is not None]
 
 
-def _build_like(new: Any, old: Any, *, below: Any) -> None:
-    """Build a layer as another was, below the names that one has above it: the paths of its variables begin with them."""
-    if new.built or not old.built:
-        return
-    above = getattr(below, names.PARENT_PATH, None) or ""
-    with contextlib.ExitStack() as scopes:
-        for name in filter(None, above.split("/")):
-            scopes.enter_context(keras.name_scope(name))
+def _build_like(new: Any, old: Any) -> None:
+    if not new.built and old.built:
         new.build_from_config(old.get_build_config() or {})
+
+
+def _place_below(new: Any, *olds: Any) -> None:
+    """The paths of a new layer's variables begin with the names above the layer that gave way."""
+    if isinstance(new, keras.Layer) and not new.built and getattr(new, names.PARENT_PATH) is None:
+        above = [path for old in olds if (path := getattr(old, names.PARENT_PATH, None)) is not None]
+        if above:
+            setattr(new, names.PARENT_PATH, above[0])
 
 
 def _no_layer(op: Any, result: Any) -> ArgumentError:

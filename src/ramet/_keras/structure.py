@@ -34,6 +34,18 @@ def outputs_of(function: Any) -> Any:
     return getattr(function, names.OUTPUTS)
 
 
+def input_like(tensor: Any, shape: Any) -> Any:
+    """A new input with the name, dtype and flags of another, and a shape with the batch first."""
+    found = calls.history(tensor)
+    flags = {
+        "sparse": tensor.sparse,
+        "ragged": getattr(tensor, "ragged", False),
+        "optional": found is not None and getattr(found[0], "optional", False),
+    }
+    kept = {flag: value for flag, value in flags.items() if value}
+    return keras.Input(batch_shape=tuple(shape), dtype=tensor.dtype, name=tensor.name, **kept)
+
+
 def layers_of(op: Any) -> list[Any]:
     """The layers that an op holds, in the order Keras tracks them."""
     return list(getattr(op, names.LAYERS, None) or ())

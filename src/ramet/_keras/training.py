@@ -16,6 +16,8 @@ import keras
 
 from ramet._keras import names
 
+# Inside these, variables change one after the other; on TensorFlow, inside a compiled function.
+_STEPS = frozenset({"train_step", "test_step", "predict_step", "one_step_on_data", "one_step_on_iterator"})
 _LOOPS = frozenset({"fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch"})
 
 
@@ -39,17 +41,24 @@ def values_in_running_loops() -> dict[int, Any]:
     return values
 
 
-def models_running_elsewhere() -> list[Any]:
-    """The models that other threads fit, evaluate or predict at this moment."""
+def models_running_elsewhere() -> list[tuple[Any, bool]]:
+    """The models that other threads fit, evaluate or predict at this moment, and whether each is inside a step."""
     own = threading.get_ident()
     frames = sys._current_frames()
-    return [model for thread, frame in frames.items() if thread != own for model in _models_in_loops(frame)]
+    return [found for thread, frame in frames.items() if thread != own for found in _loops(frame)]
 
 
 def _models_in_loops(frame: FrameType | None) -> Iterator[Any]:
+    return (model for model, _ in _loops(frame))
+
+
+def _loops(frame: FrameType | None) -> Iterator[tuple[Any, bool]]:
+    in_step = False
     while frame is not None:
-        if frame.f_code.co_name in _LOOPS:
+        code = frame.f_code
+        in_step = in_step or code.co_name in _STEPS or "polymorphic_function" in code.co_filename
+        if code.co_name in _LOOPS:
             owner = frame.f_locals.get("self")
             if isinstance(owner, keras.Model):
-                yield owner
+                yield owner, in_step or code.co_name.endswith("_on_batch")
         frame = frame.f_back

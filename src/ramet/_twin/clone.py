@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import inspect
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -25,7 +26,9 @@ from ramet._twin.weak import unsettled_references
 from ramet._twin.where import path_to
 from ramet.errors import ArgumentError, CannotCopyError, NotAModelError
 
-_TRIES = 5
+# Tries at a model that another thread runs, and the first pause between them in seconds, doubled each time.
+_TRIES = 8
+_PAUSE = 0.001
 
 
 def clone(
@@ -61,12 +64,12 @@ def _clone(
     keep_compiled: bool,
     replace: dict[int, Any],
 ) -> Any:
-    for _ in range(_TRIES):
+    for attempt in range(_TRIES):
         try:
             copier = _walk(roots, shared, keep_compiled=keep_compiled, replace=replace)
             break
         except UnsettledError:
-            continue
+            time.sleep(_PAUSE * 2**attempt)
         except RefusalError as refusal:
             raise _explain(refusal, roots) from refusal.__cause__
     else:

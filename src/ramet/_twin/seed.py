@@ -15,7 +15,7 @@ from ramet._twin.copier import Copier
 
 def reseed(roots: list[Any], seed: int, copier: Copier) -> None:
     """Reseed generators and initialisers, each by its path: distinct, and the same again for the same seed."""
-    paths = _paths(roots)
+    paths, parents = _tree(roots)
     taken: set[str] = set()
 
     def seed_for(owner_path: str, label: str) -> int:
@@ -28,11 +28,15 @@ def reseed(roots: list[Any], seed: int, copier: Copier) -> None:
         return 1 + int.from_bytes(digest, "big") % (10**9 - 1)
 
     owners = _owners(copier)
+    told = {id(owners[id(new)][0]) for _, new in copier.record("generators") if id(new) in owners}
     for topic in ("generators", "initializers"):
         for _, new in copier.record(topic):
             owner, label = owners.get(id(new), (None, type(new).__name__))
             owner_path = paths.get(id(owner), getattr(owner, "name", "") or "")
-            _apply(new, owner, seed_for(owner_path, label))
+            chosen = seed_for(owner_path, label)
+            _apply(new, owner, chosen)
+            if topic == "generators":
+                _tell_parents(owner, chosen, parents, told)
 
 
 def _apply(generator: Any, owner: Any, seed: int) -> None:
@@ -88,9 +92,19 @@ def _flat(name: str, value: Any) -> list[tuple[str, Any]]:
     return [(name, value)]
 
 
-def _paths(roots: list[Any]) -> dict[int, str]:
-    """The path of every op below the roots: names joined by `/`, repeated names told apart by `#2`."""
+def _tell_parents(owner: Any, seed: int, parents: dict[int, Any], told: set[int]) -> None:
+    """A composite layer hands its seed on to a layer inside it, and its config is all that a file keeps."""
+    parent = parents.get(id(owner))
+    while parent is not None and id(parent) not in told and "seed" in parent.__dict__:
+        told.add(id(parent))
+        _write_config_seed(parent, seed)
+        parent = parents.get(id(parent))
+
+
+def _tree(roots: list[Any]) -> tuple[dict[int, str], dict[int, Any]]:
+    """The path of every op below the roots (names joined by `/`, repeated names told apart by `#2`), and its parent."""
     paths: dict[int, str] = {}
+    parents: dict[int, Any] = {}
     waiting = [(root, root.name if len(roots) > 1 else "") for root in reversed(roots)]
     while waiting:
         op, path = waiting.pop()
@@ -103,5 +117,6 @@ def _paths(roots: list[Any]) -> dict[int, str]:
             counts[layer.name] = counts.get(layer.name, 0) + 1
             name = layer.name if counts[layer.name] == 1 else f"{layer.name}#{counts[layer.name]}"
             children.append((layer, f"{path}/{name}" if path else name))
+            parents.setdefault(id(layer), op)
         waiting.extend(reversed(children))
-    return paths
+    return paths, parents

@@ -68,13 +68,14 @@ def _without_value(variable: Any) -> StateElsewhereError:
 
 
 def check_nothing_moved(copier: Copier) -> None:
-    """Where another thread trains the model in place, compare every value once more."""
-    running = training.models_running_elsewhere()
-    if not running:
-        return
-    theirs = {id(variable) for model in running for variable in _variables(model)}
-    for old, new in copier.record("variables"):
-        if id(old) in theirs and not _same_bits(old, new):
+    """Where another thread runs the model, make sure that it was between two steps, and nothing changed meanwhile.
+
+    Inside a step, variables change one after the other: all values of one moment may still be those of two steps.
+    """
+    for model, in_step in training.models_running_elsewhere():
+        theirs = {id(variable) for variable in _variables(model)}
+        common = [(old, new) for old, new in copier.record("variables") if id(old) in theirs]
+        if common and (in_step or not all(_same_bits(old, new) for old, new in common)):
             raise UnsettledError
 
 

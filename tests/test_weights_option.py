@@ -1,0 +1,416 @@
+"""`weights=`: fresh ones, shared ones, and what stays either way."""
+
+import random
+
+import keras
+import numpy as np
+import pytest
+from keras import layers, ops
+
+import ramet
+from tests.support.graph_models import GRAPHS, MODELS, Tree, data_for
+from tests.support.reach import assert_independent
+from tests.support.twins import assert_equal_outputs, assert_equal_values, fit_once, outputs, values
+
+every_graph = pytest.mark.parametrize("make", GRAPHS.values(), ids=GRAPHS.keys())
+
+
+def _counters():
+    from keras.src.backend.common import global_state
+
+    return dict(global_state.get_global_attribute("object_name_uids") or {})
+
+
+def _arrays(variables):
+    return [np.array(ops.convert_to_numpy(variable)) for variable in variables]
+
+
+def _equal(first, second):
+    return [bool(np.array_equal(a, b)) for a, b in zip(_arrays(first), _arrays(second), strict=True)]
+
+
+def _trained(model):
+    model.compile(keras.optimizers.Adam(0.05), "mse", metrics=["mae"])
+    model.optimizer.learning_rate = 0.25
+    x = data_for(model)
+    fit_once(model, x, outputs(model, x)[0] + 1)
+    return model
+
+
+# Shared.
+
+
+@every_graph
+def test_shared_weights_are_the_very_same_variables(make):
+    model = make()
+
+    twin = ramet.clone(model, weights="share")
+
+    assert [id(v) for v in twin.weights] == [id(v) for v in model.weights]
+    assert not {id(layer) for layer in twin.layers} & {id(layer) for layer in model.layers}
+    assert ramet.capture(twin) == ramet.capture(model)
+
+
+def test_training_one_of_two_that_share_trains_both():
+    model = MODELS["image"]()
+    twin = ramet.clone(model, weights="share")
+    x = data_for(model)
+    before = _arrays(model.trainable_variables)
+    twin.compile(keras.optimizers.SGD(0.1), "mse")
+
+    fit_once(twin, x, np.ones((4, 4), "float32"))
+
+    assert not any(np.array_equal(a, b) for a, b in list(zip(before, _arrays(model.trainable_variables), strict=True))[:1])
+    assert_equal_outputs(model, twin, x)
+
+
+def test_training_the_original_trains_the_twin_that_shares():
+    model = _trained(MODELS["one_dense"]())
+    twin = ramet.clone(model, weights="share")
+    x = data_for(model)
+
+    fit_once(model, x, np.ones((4, 2), "float32"))
+    fit_once(twin, x, np.ones((4, 2), "float32"))
+
+    assert_equal_outputs(model, twin, x)
+    assert twin.optimizer is not model.optimizer
+
+
+def test_a_layer_alone_shares_its_weights():
+    layer = layers.Dense(2)
+    layer.build((None, 3))
+
+    twin = ramet.clone(layer, weights="share")
+
+    assert twin is not layer
+    assert twin.kernel is layer.kernel
+
+
+def test_a_subclassed_model_shares_its_weights():
+    model = Tree()
+    model.build((None, 4))
+
+    twin = ramet.clone(model, weights="share")
+
+    assert [id(v) for v in twin.weights] == [id(v) for v in model.weights]
+
+
+# Fresh.
+
+
+@every_graph
+def test_fresh_weights_stand_in_the_same_graph(make):
+    model = make()
+
+    twin = ramet.clone(model, weights="fresh", seed=1)
+
+    assert ramet.capture(twin) == ramet.capture(model)
+    assert_independent(model, twin)
+
+
+@every_graph
+def test_one_seed_gives_equal_weights_and_touches_nothing_around(make):
+    model = make()
+    before, counters = values(model), _counters()
+    python, numpy = random.getstate(), str(np.random.get_state(legacy=False))
+
+    first = ramet.clone(model, weights="fresh", seed=1)
+    random.random()
+    after_draw = random.getstate()
+    second = ramet.clone(model, weights="fresh", seed=1)
+
+    assert_equal_values(first, second)
+    assert random.getstate() == after_draw
+    assert str(np.random.get_state(legacy=False)) == numpy
+    assert _counters() == counters
+    assert python != after_draw
+    for a, b in zip(before, values(model), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", ["one_dense", "nested_models", "composite", "wrappers", "image", "embedded_lstm", "backbone"])
+def test_two_seeds_give_two_models(name):
+    model = MODELS[name]()
+
+    first, second = (ramet.clone(model, weights="fresh", seed=seed) for seed in (1, 2))
+
+    kernels = [[v for v in twin.weights if v.name in ("kernel", "embeddings")] for twin in (first, second)]
+    assert kernels[0]
+    assert not any(_equal(*kernels))
+
+
+@pytest.mark.parametrize("name", ["one_dense", "nested_models", "composite", "wrappers", "image", "backbone"])
+def test_fresh_weights_without_a_seed_are_new_each_time(name):
+    model = MODELS[name]()
+
+    twin, other = ramet.clone(model, weights="fresh"), ramet.clone(model, weights="fresh")
+
+    kernels = [[v for v in one.weights if v.name == "kernel"] for one in (model, twin, other)]
+    assert not any(_equal(kernels[0], kernels[1]))
+    assert not any(_equal(kernels[1], kernels[2]))
+
+
+def test_weights_come_from_the_initialisers_of_the_layer():
+    x = keras.Input((4,))
+    model = keras.Model(x, layers.Dense(2, kernel_initializer="ones", bias_initializer=keras.initializers.Constant(3.0))(x))
+    model.set_weights([np.zeros((4, 2)), np.zeros(2)])
+
+    twin = ramet.clone(model, weights="fresh", seed=1)
+
+    np.testing.assert_array_equal(twin.get_weights()[0], np.ones((4, 2)))
+    np.testing.assert_array_equal(twin.get_weights()[1], [3.0, 3.0])
+
+
+def test_batch_statistics_start_over():
+    model = MODELS["image"]()
+    for _ in range(2):
+        model(data_for(model), training=True)
+    norm = model.get_layer("norm")
+    norm.gamma.assign([5.0] * 4)
+
+    fresh = ramet.clone(model, weights="fresh", seed=1).get_layer("norm")
+
+    assert [list(a) for a in fresh.get_weights()] == [[1.0] * 4, [0.0] * 4, [0.0] * 4, [1.0] * 4]
+    assert not np.array_equal(_arrays([norm.moving_mean])[0], np.zeros(4))
+
+
+def test_optimizer_and_metrics_are_reset_and_the_learning_rate_is_kept():
+    model = _trained(MODELS["one_dense"]())
+
+    twin = ramet.clone(model, weights="fresh", seed=1)
+
+    slots = [v for v in twin.optimizer.variables if v is not twin.optimizer._learning_rate]
+    assert all(not np.any(array) for array in _arrays(slots))
+    assert int(twin.optimizer.iterations) == 0
+    assert float(ops.convert_to_numpy(twin.optimizer.learning_rate)) == 0.25
+    assert all(not np.any(array) for array in _arrays(twin.metrics_variables))
+    assert int(model.optimizer.iterations) == 1
+    fit_once(twin, data_for(model), np.ones((4, 2), "float32"))
+    assert int(twin.optimizer.iterations) == 1
+
+
+def test_a_learning_rate_schedule_is_kept():
+    model = MODELS["one_dense"]()
+    schedule = keras.optimizers.schedules.ExponentialDecay(0.5, 1, 0.5)
+    model.compile(keras.optimizers.SGD(schedule, momentum=0.9), "mse")
+    fit_once(model, data_for(model), np.ones((4, 2), "float32"))
+
+    twin = ramet.clone(model, weights="fresh", seed=1)
+
+    assert float(ops.convert_to_numpy(twin.optimizer.learning_rate)) == 0.5
+    assert int(twin.optimizer.iterations) == 0
+
+
+def test_states_of_stateful_layers_are_reset():
+    x = keras.Input((3, 2), batch_size=2)
+    rnn = layers.GRU(2, stateful=True, name="rnn")
+    model = keras.Model(x, layers.Bidirectional(layers.LSTM(2, stateful=True), name="both")(layers.RepeatVector(2)(rnn(x))))
+    model(np.ones((2, 3, 2), "float32"))
+    assert np.any(_arrays(rnn.states)[0])
+
+    twin = ramet.clone(model, weights="fresh", seed=1)
+
+    both = twin.get_layer("both")
+    states = [*twin.get_layer("rnn").states, *both.forward_layer.states, *both.backward_layer.states]
+    assert states
+    assert not any(np.any(array) for array in _arrays(states))
+    assert np.any(_arrays(rnn.states)[0])
+
+
+def test_adapted_statistics_are_kept():
+    normal = layers.Normalization(name="normal")
+    normal.adapt(np.array([[1.0, 10.0], [3.0, 30.0]], "float32"))
+    buckets = layers.Discretization(bin_boundaries=[0.0, 1.0], name="buckets")
+    model = keras.Sequential([keras.Input((2,)), normal, buckets, layers.Dense(2, name="d")])
+
+    twin = ramet.clone(model, weights="fresh", seed=1)
+
+    for ours, theirs in zip(normal.get_weights(), twin.get_layer("normal").get_weights(), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_array_equal(np.array(twin.get_layer("normal").mean), np.array(normal.mean))
+    assert twin.get_layer("buckets").bin_boundaries == [0.0, 1.0]
+    assert not np.array_equal(twin.get_layer("d").get_weights()[0], model.get_layer("d").get_weights()[0])
+
+
+def test_vocabularies_are_kept():
+    lookup = layers.StringLookup(name="lookup")
+    lookup.adapt(["a", "b", "b"])
+    model = keras.Sequential([lookup, layers.Embedding(3, 2, name="emb")], name="words")
+
+    twin = ramet.clone(model, weights="fresh", seed=1)
+
+    assert twin.get_layer("lookup").get_vocabulary() == lookup.get_vocabulary()
+
+
+def test_the_lambda_that_keras_cannot_clone_needs_no_config():
+    model = MODELS["two_output_lambda"]()
+
+    twin = ramet.clone(model, weights="fresh")
+
+    assert_equal_outputs(model, twin, data_for(model))
+
+
+def test_layers_without_variables_never_need_a_config():
+    class NoConfig(keras.Layer):
+        def __init__(self, thing):
+            super().__init__()
+            self.thing = thing
+
+        def call(self, x):
+            return x + 1
+
+    x = keras.Input((4,))
+    thing = object()
+    model = keras.Model(x, layers.Dense(2, name="d")(NoConfig([thing])(x)))
+
+    twin = ramet.clone(model, weights="fresh", share=[thing])
+
+    assert not np.array_equal(twin.get_layer("d").get_weights()[0], model.get_layer("d").get_weights()[0])
+
+
+class Opaque(keras.Layer):
+    """Has a weight, and no way to be made again."""
+
+    def __init__(self, function, **kwargs):
+        super().__init__(**kwargs)
+        self.function = function
+
+    def build(self, shape):
+        self.w = self.add_weight(shape=(shape[-1],), name="w")
+
+    def call(self, x):
+        return self.function(x * self.w)
+
+    def get_config(self):
+        raise NotImplementedError("no config for this one")
+
+
+def test_a_layer_that_cannot_be_made_again_is_refused_with_its_path():
+    i = keras.Input((4,), name="i")
+    inner = keras.Model(i, Opaque(lambda x: x, name="opaque")(i), name="inner")
+    x = keras.Input((4,), name="x")
+    model = keras.Model(x, layers.Dense(2)(inner(x)), name="outer")
+    before = values(model)
+
+    with pytest.raises(ramet.errors.CannotCopyError) as caught:
+        ramet.clone(model, weights="fresh")
+
+    assert str(caught.value) == (
+        "Cannot give 'outer/inner/opaque' fresh weights: its class Opaque cannot be made again from its config.\n"
+        "  found:    NotImplementedError: no config for this one\n"
+        "  fix: give Opaque a get_config() that names every argument, or clone with weights='copy'."
+    )
+    assert caught.value.path == "outer/inner/opaque"
+    for a, b in zip(before, values(model), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_composite_layer_without_a_config_is_entered():
+    class Holder(keras.Layer):
+        def __init__(self, function):
+            super().__init__(name="holder")
+            self.function = function
+            self.dense = layers.Dense(3, name="dense")
+
+        def build(self, shape):
+            self.dense.build(shape)
+
+        def call(self, x):
+            return self.function(self.dense(x))
+
+    x = keras.Input((4,))
+    model = keras.Model(x, Holder(lambda x: x + 1)(x))
+
+    twin = ramet.clone(model, weights="fresh", seed=1)
+
+    assert _equal(model.weights, twin.weights) == [False, True]  # a bias starts at zero
+
+
+def test_a_subclassed_model_gets_fresh_weights():
+    model = Tree()
+    model.build((None, 4))
+
+    first, second = ramet.clone(model, weights="fresh", seed=1), ramet.clone(model, weights="fresh", seed=1)
+
+    assert _equal(model.weights, first.weights) == [False, True] * 3
+    assert all(_equal(first.weights, second.weights))
+
+
+def test_a_tied_weight_stays_one():
+    x = keras.Input((5,), dtype="int32")
+    emb = layers.ReversibleEmbedding(6, 3, name="emb") if hasattr(layers, "ReversibleEmbedding") else None
+    if emb is None:
+        pytest.skip("this Keras has no ReversibleEmbedding")
+    model = keras.Model(x, emb(emb(x), reverse=True))
+
+    twin = ramet.clone(model, weights="fresh", seed=1)
+
+    assert len(twin.weights) == len(model.weights)
+    assert not any(_equal(model.weights, twin.weights))
+
+
+def test_a_shared_layer_stays_shared_with_one_set_of_fresh_weights():
+    model = MODELS["shared_across_levels"]()
+
+    twin = ramet.clone(model, weights="fresh", seed=1)
+
+    assert len(twin.weights) == 2
+    assert twin.get_layer("inner").get_layer("both") is twin.get_layer("both")
+
+
+def test_frozen_layers_are_fresh_and_stay_frozen():
+    model = MODELS["frozen_parts"]()
+
+    twin = ramet.clone(model, weights="fresh", seed=1)
+
+    assert not twin.get_layer("block").first.trainable
+    assert _equal(model.weights, twin.weights).count(False) == 3
+    assert [v.path for v in twin.trainable_variables] == [v.path for v in model.trainable_variables]
+
+
+def test_seeded_initialisers_are_drawn_anew():
+    """An initialiser with a seed of its own gives the same numbers again without seed=, and others with one."""
+    x = keras.Input((4,))
+    start = keras.initializers.GlorotUniform(seed=7)
+    model = keras.Model(x, layers.Dense(2, kernel_initializer=start)(x))
+    first = _arrays(model.weights)[0]
+    model.set_weights([np.zeros((4, 2)), np.zeros(2)])
+
+    again, other = ramet.clone(model, weights="fresh"), ramet.clone(model, weights="fresh", seed=3)
+
+    np.testing.assert_array_equal(_arrays(again.weights)[0], first)
+    assert not np.array_equal(_arrays(other.weights)[0], first)
+
+
+def test_generators_start_over():
+    model = MODELS["call_options"]()
+    x = data_for(model)
+    fresh_draws = outputs(model, x)
+    outputs(model, x)
+
+    twin = ramet.clone(model, weights="fresh")
+
+    if keras.backend.backend() != "torch":  # torch draws from its own generator
+        np.testing.assert_array_equal(outputs(twin, x)[0], fresh_draws[0])
+
+
+@pytest.mark.parametrize("weights", ["new", None, True])
+def test_another_word_is_refused(weights):
+    with pytest.raises(ramet.errors.ArgumentError) as caught:
+        ramet.clone(MODELS["one_dense"](), weights=weights)
+
+    assert str(caught.value) == (
+        f"Cannot clone with weights={weights!r}: there is no such way.\n"
+        "  expected: 'copy', 'fresh' or 'share'\n"
+        "  fix: pass one of these."
+    )
+
+
+def test_shared_weights_and_a_name_are_refused():
+    with pytest.raises(ramet.errors.ArgumentError) as caught:
+        ramet.clone(MODELS["one_dense"](), weights="share", name="other")
+
+    assert str(caught.value) == (
+        "Cannot clone with weights='share' and name=: shared variables have one path, and name= needs another.\n"
+        "  fix: leave name= out, or copy the weights."
+    )
