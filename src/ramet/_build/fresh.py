@@ -8,6 +8,7 @@ its config, and its values are taken over.
 from __future__ import annotations
 
 import random
+import zlib
 from typing import Any
 
 import keras
@@ -18,26 +19,28 @@ from ramet._keras.counters import names_untouched
 from ramet.errors import CannotCopyError
 
 
-def reinitialise(model: Any, *, seeded: bool) -> None:
-    """Give a twin fresh weights, in place. With `seeded`, its initialisers and generators already have their seeds."""
+def reinitialise(model: Any, *, seed: int | None) -> None:
+    """Give a twin fresh weights, in place. With a seed, its initialisers and generators already have theirs."""
     python, numpy = random.getstate(), np.random.get_state()
     with names_untouched():
         try:
-            if seeded:
-                # Initialisers of users may draw from the global generators.
-                random.seed(0)
-                np.random.seed(0)
-            pairs = _fresh_pairs(model)
+            pairs = _fresh_pairs(model, seed)
         finally:
-            if seeded:
+            if seed is not None:
                 random.setstate(python)
                 np.random.set_state(numpy)
     for variable, value in pairs:
         variable.assign(value)
-    _reset(model, seeded=seeded)
+    _reset(model, seeded=seed is not None)
 
 
-def _fresh_pairs(model: Any) -> list[tuple[Any, Any]]:
+def _draw_from(seed: int, path: str) -> None:
+    """Initialisers that a layer makes for the layers inside it, and those of users, draw from the global generators."""
+    random.seed(f"{seed}/{path}")
+    np.random.seed(zlib.crc32(f"{seed}/{path}".encode()))
+
+
+def _fresh_pairs(model: Any, seed: int | None) -> list[tuple[Any, Any]]:
     """Every variable that gets a fresh value, with that value. Nothing is assigned until all are known."""
     pairs: list[tuple[Any, Any]] = []
     seen: set[int] = set()
@@ -54,6 +57,8 @@ def _fresh_pairs(model: Any) -> list[tuple[Any, Any]]:
             continue
         if not op.weights:
             continue
+        if seed is not None:
+            _draw_from(seed, path)
         made = _made_again(op)
         if isinstance(made, str):
             if _owned(op) or not structure.layers_of(op):
@@ -86,13 +91,17 @@ def _made_again(layer: Any) -> list[tuple[Any, Any]] | str:
             made.build_from_config(layer.get_build_config() or {})
     except Exception as error:  # noqa: BLE001  # a user's class may raise anything
         return f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
-    states = {id(state) for state in _rnn_states(layer)}
-    ours = [variable for variable in layer.weights if id(variable) not in states]
-    skipped = {id(state) for state in _rnn_states(made)}
-    theirs = [variable for variable in made.weights if id(variable) not in skipped]
+    ours, theirs = _drawn(layer), _drawn(made)
     if [tuple(v.shape) for v in ours] != [tuple(v.shape) for v in theirs]:
         return "a layer made from its config has other weights"
     return list(zip(ours, theirs, strict=True))
+
+
+def _drawn(layer: Any) -> list[Any]:
+    """The weights of a layer without states and without what was learnt from data."""
+    kept = {id(state) for state in _rnn_states(layer)}
+    kept |= {id(variable) for part in _all_layers(layer) if hasattr(part, "adapt") for variable in part.weights}
+    return [variable for variable in layer.weights if id(variable) not in kept]
 
 
 def _rnn_states(layer: Any) -> list[Any]:

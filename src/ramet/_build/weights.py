@@ -40,7 +40,7 @@ def clone_with(
         twin = clone(target, name=name, seed=seed, keep_compiled=keep_compiled, share=share)
         if weights == "fresh":
             for root in _roots(twin):
-                reinitialise(root, seeded=seed is not None)
+                reinitialise(root, seed=seed)
         return twin
     shared = [held for root in _roots(target) for held in shared_state(root, seeded=seed is not None)]
     return clone(target, seed=seed, keep_compiled=keep_compiled, share=[*share, *shared])

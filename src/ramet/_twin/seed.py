@@ -37,6 +37,10 @@ def reseed(roots: list[Any], seed: int, copier: Copier) -> None:
             _apply(new, owner, chosen)
             if topic == "generators":
                 _tell_parents(owner, chosen, parents, told)
+    for _, op in copier.record("ops"):
+        # A layer that is not built yet may make its generator when it is, from the seed it was given.
+        if id(op) not in told and "seed" in op.__dict__ and not op.__dict__.get("built", True):
+            _write_config_seed(op, seed_for(paths.get(id(op), op.name), "seed"))
 
 
 def _apply(generator: Any, owner: Any, seed: int) -> None:

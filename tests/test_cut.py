@@ -1,0 +1,350 @@
+"""`cut`: a sub-model by name, also through nested models and wrappers."""
+
+import keras
+import numpy as np
+import pytest
+from keras import layers, ops
+
+import ramet
+from ramet._graph import lint
+from tests.support.graph_models import MODELS, Tree, data_for
+from tests.support.reach import assert_independent
+from tests.support.twins import outputs
+
+
+def _same(part, x, expected):
+    for ours, theirs in zip(outputs(part, x), keras.tree.flatten(expected), strict=True):
+        np.testing.assert_allclose(ours, ops.convert_to_numpy(theirs), rtol=1e-5, atol=1e-6)
+
+
+def _counters():
+    from keras.src.backend.common import global_state
+
+    return dict(global_state.get_global_attribute("object_name_uids") or {})
+
+
+def test_by_name_gives_what_keras_gives():
+    model = MODELS["image"]()
+    x = data_for(model)
+
+    part = ramet.cut(model, outputs="conv")
+
+    assert [layer.name for layer in part.layers] == ["image", "rescale", "conv"]
+    _same(part, x, keras.Model(model.input, model.get_layer("conv").output)(x))
+
+
+def test_the_part_is_independent_and_the_original_is_as_it_was():
+    model = MODELS["image"]()
+    before, counters = ramet.capture(model), _counters()
+    calls = [(op.name, len(op._inbound_nodes), len(op._outbound_nodes)) for op in model.operations]
+
+    part = ramet.cut(model, outputs="norm")
+
+    assert ramet.capture(model) == before
+    assert _counters() == counters
+    assert [(op.name, len(op._inbound_nodes), len(op._outbound_nodes)) for op in model.operations] == calls
+    assert_independent(model, part)
+    assert lint(ramet.capture(part)) == []
+    part.get_layer("conv").kernel.assign_add(np.ones((3, 3, 3, 4), "float32"))
+    assert not np.array_equal(part.get_layer("conv").get_weights()[0], model.get_layer("conv").get_weights()[0])
+
+
+def test_weights_are_equal():
+    model = MODELS["nested_models"]()
+
+    part = ramet.cut(model, outputs="middle")
+
+    for ours, theirs in zip(model.get_layer("middle").get_weights(), part.get_weights(), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("path", ["middle", "middle/inner", "middle/inner/d", "middle/d", "d"])
+def test_through_nested_models_at_every_depth(path):
+    model = MODELS["nested_models"]()
+    x = data_for(model)
+    middle, head = model.get_layer("middle"), model.get_layer("d")
+    inner = middle.get_layer("inner")
+    expected = {
+        "middle": lambda: middle(x),
+        "middle/inner": lambda: inner(x),
+        "middle/inner/d": lambda: inner.get_layer("d")(x),
+        "middle/d": lambda: middle(x),
+        "d": lambda: head(middle(x)),
+    }
+
+    part = ramet.cut(model, outputs=path)
+
+    _same(part, x, expected[path]())
+    assert lint(ramet.capture(part)) == []
+    assert_independent(model, part)
+
+
+def test_a_part_through_nested_models_is_saved_and_loaded(tmp_path):
+    model = MODELS["nested_models"]()
+    part = ramet.cut(model, outputs="middle/inner/d")
+
+    part.save(tmp_path / "part.keras")
+
+    x = data_for(model)
+    _same(keras.models.load_model(tmp_path / "part.keras"), x, part(x))
+
+
+def test_a_part_can_be_trained_cloned_and_cut_again():
+    model = MODELS["nested_models"]()
+    part = ramet.cut(model, outputs="middle/d")
+    x = data_for(model)
+    part.compile("sgd", "mse")
+
+    part.fit(x, np.ones((4, 4), "float32"), verbose=0)
+
+    _same(ramet.clone(part), x, part(x))
+    assert ramet.cut(part, outputs=part.layers[1].name).layers[0].name == "x"
+
+
+def test_the_second_call_of_a_shared_layer():
+    model = MODELS["shared_layer"]()
+    a, b = data_for(model)
+    shared = model.get_layer("shared")
+
+    first, second = ramet.cut(model, outputs="shared"), ramet.cut(model, outputs="shared#2")
+
+    assert [t.name for t in first.inputs] == ["a"]
+    assert [t.name for t in second.inputs] == ["b"]
+    _same(first, a, shared(a))
+    _same(second, b, shared(b))
+
+
+def test_the_second_call_of_a_nested_model():
+    model = MODELS["shared_nested_model"]()
+    _, b = data_for(model)
+
+    part = ramet.cut(model, outputs="inner#2/d")
+
+    assert [t.name for t in part.inputs] == ["b"]
+    _same(part, b, model.get_layer("inner")(b))
+
+
+def test_calls_are_counted_as_capture_counts_them():
+    model = MODELS["shared_in_a_chain"]()
+    x = data_for(model)
+    shared, d = model.get_layer("shared"), model.get_layer("d")
+    late = shared(ops.relu(d(x)))
+
+    for name, expected in {"shared": late, "shared#2": shared(x), "shared#3": shared(late)}.items():
+        _same(ramet.cut(model, outputs=name), x, expected)
+
+
+def test_a_time_distributed_model_is_cut_inside():
+    x = keras.Input((3, 4), name="x")
+    inner = keras.Sequential(
+        [keras.Input((4,), name="i"), layers.Dense(5, name="a"), layers.Dense(2, name="b")], name="inner"
+    )
+    model = keras.Model(x, layers.TimeDistributed(inner, name="steps")(x), name="m")
+    data = data_for(model)
+
+    part = ramet.cut(model, outputs="steps/inner/a")
+
+    assert part.output_shape == (None, 3, 5)
+    _same(part, data, inner.get_layer("a")(data))
+    assert_independent(model, part)
+
+
+def test_lists_tuples_and_dicts_of_outputs():
+    model = MODELS["nested_models"]()
+    x = data_for(model)
+    middle = model.get_layer("middle")
+
+    listed = ramet.cut(model, outputs=["middle/inner", "d"])
+    paired = ramet.cut(model, outputs=("middle", "d"))
+    named = ramet.cut(model, outputs={"features": "middle/inner/d", "logits": "d"})
+
+    assert [tuple(t.shape) for t in listed.output] == [(None, 4), (None, 2)]
+    assert isinstance(paired.output, tuple)
+    assert set(named.output) == {"features", "logits"}
+    _same(listed, x, [middle.get_layer("inner")(x), model(x)])
+    _same(named, x, {"features": middle.get_layer("inner")(x), "logits": model(x)})
+    assert len(listed.weights) == len(model.weights)
+    assert len(named.weights) == len(model.weights)
+
+
+def test_two_paths_into_one_nested_model_share_its_layers():
+    model = MODELS["nested_models"]()
+    x = data_for(model)
+    middle = model.get_layer("middle")
+
+    part = ramet.cut(model, outputs=["middle/inner/d", "middle/d"])
+
+    assert len(part.weights) == len(middle.weights)
+    _same(part, x, [middle.get_layer("inner")(x), middle(x)])
+    assert lint(ramet.capture(part)) == []
+
+
+def test_inputs_that_are_not_needed_are_dropped():
+    model = MODELS["two_inputs_in_a_dict"]()
+
+    part = ramet.cut(model, outputs={"a": "a", "d": "d"})
+    only = ramet.cut(MODELS["explicit_over_implicit"](), outputs="emb")
+
+    assert len(part.inputs) == 2
+    assert [t.name for t in only.inputs] == ["ids"]
+    assert only(np.zeros((2, 5), "int32")).shape == (2, 5, 3)
+
+
+def test_an_unused_input_goes():
+    part = ramet.cut(MODELS["unused_input"](), outputs="d")
+
+    assert [t.name for t in part.inputs] == ["x"]
+
+
+def test_grad_cam_through_a_nested_backbone():
+    """Features and prediction of a classifier around a nested backbone: in Keras, 'graph disconnected'."""
+    i = keras.Input((8, 8, 3), name="i")
+    last = layers.Conv2D(4, 3, activation="relu", name="last_conv")(layers.Conv2D(4, 3, name="first_conv")(i))
+    backbone = keras.Model(i, layers.BatchNormalization(name="norm")(last), name="backbone")
+    x = keras.Input((8, 8, 3), name="x")
+    pooled = layers.GlobalAveragePooling2D(name="pool")(backbone(x))
+    model = keras.Model(x, layers.Dense(2, name="logits")(pooled), name="classifier")
+    data = data_for(model)
+
+    cam = ramet.cut(model, outputs=["backbone/last_conv", "logits"])
+
+    features, logits = cam(data)
+    assert tuple(features.shape) == (4, 4, 4, 4)
+    np.testing.assert_allclose(ops.convert_to_numpy(logits), ops.convert_to_numpy(model(data)), rtol=1e-5, atol=1e-6)
+    _same(keras.Model(cam.input, cam.output[0]), data, keras.Model(i, last)(data))
+
+
+def test_the_logits_depend_on_the_features_of_the_same_graph():
+    """For Grad-CAM the prediction must be computed from the very features that are returned."""
+    i = keras.Input((4,), name="i")
+    hidden = layers.Dense(3, name="hidden")(i)
+    backbone = keras.Model(i, layers.Dense(3, name="after")(hidden), name="backbone")
+    x = keras.Input((4,), name="x")
+    model = keras.Model(x, layers.Dense(2, name="logits")(backbone(x)), name="classifier")
+
+    cam = ramet.cut(model, outputs=["backbone/hidden", "logits"])
+
+    tail = keras.Model(cam.output[0], cam.output[1])
+    data = data_for(model)
+    features, logits = outputs(cam, data)
+    np.testing.assert_allclose(outputs(tail, features)[0], logits, rtol=1e-5, atol=1e-6)
+
+
+def test_masks_are_kept():
+    model = MODELS["embedded_lstm"]()
+
+    part = ramet.cut(model, outputs="lstm")
+
+    assert ramet.capture(part) == ramet.capture(model)
+    x = data_for(model)
+    _same(part, x, model(x))
+
+
+def test_a_mask_inside_a_nested_model_is_kept():
+    i = keras.Input((5,), dtype="int32", name="i")
+    inner = keras.Model(
+        i, layers.LSTM(2, name="lstm")(layers.Embedding(6, 3, mask_zero=True, name="emb")(i)), name="inner"
+    )
+    ids = keras.Input((5,), dtype="int32", name="ids")
+    model = keras.Model(ids, layers.Dense(1, name="d")(inner(ids)), name="m")
+    x = data_for(model)
+
+    part = ramet.cut(model, outputs="inner/lstm")
+
+    _same(part, x, inner(x))
+
+
+def test_a_nested_model_with_dicts_is_cut():
+    model = MODELS["nested_with_dicts"]()
+    x = data_for(model)
+
+    part = ramet.cut(model, outputs="inner/d")
+    summed = ramet.cut(model, outputs="inner/add")
+
+    _same(part, x, model(x)[0])
+    _same(summed, x, model(x)[1])
+
+
+def test_a_layer_with_two_outputs_gives_both():
+    model = MODELS["two_output_lambda"]()
+    x = data_for(model)
+
+    part = ramet.cut(model, outputs="pair")
+
+    _same(part, x, [x + 1, x])
+
+
+def test_an_input_and_a_raw_operation_can_be_cut_at():
+    model = MODELS["raw_ops"]()
+    x = data_for(model)
+
+    _same(ramet.cut(model, outputs="matmul"), x, np.matmul(x[:, 1:3], [[1.0, 2.0], [3.0, 4.0]]))
+    _same(ramet.cut(model, outputs="x"), x, x)
+
+
+def test_a_sequential_model_is_cut():
+    model = MODELS["sequential"]()
+    x = data_for(model)
+
+    part = ramet.cut(model, outputs="a")
+
+    _same(part, x, model.layers[0](x))
+
+
+# What cannot be cut.
+
+
+def test_an_unknown_path_names_the_closest():
+    model = MODELS["nested_models"]()
+
+    with pytest.raises(ramet.errors.UnknownPathError) as caught:
+        ramet.cut(model, outputs="middle/iner/d")
+
+    assert str(caught.value) == (
+        "Cannot cut 'outer' at 'middle/iner/d': the model has no layer there.\n"
+        "  closest:  'middle/inner/d', 'middle/inner', 'middle/d'\n"
+        "  fix: use one of these paths, or list them with print(ramet.capture(model))."
+    )
+    assert isinstance(caught.value, LookupError)
+
+
+@pytest.mark.parametrize("path", ["shared#3", "shared#0", "other", "", "shared/d"])
+def test_a_path_that_leads_nowhere_is_refused(path):
+    with pytest.raises((ramet.errors.UnknownPathError, ramet.errors.ArgumentError)) as caught:
+        ramet.cut(MODELS["shared_layer"](), outputs=path)
+
+    assert str(caught.value).startswith(f"Cannot cut 'siamese' at '{path}': ")
+    assert caught.value.fix
+
+
+def test_inside_a_composite_layer_there_is_no_call_graph():
+    with pytest.raises(ramet.errors.ArgumentError) as caught:
+        ramet.cut(MODELS["composite"](), outputs="block/first")
+
+    assert str(caught.value) == (
+        "Cannot cut 'composite' at 'block/first': 'block' has no call graph.\n"
+        "  found:    a Block, whose inner layers are called by its own code\n"
+        "  fix: cut at 'block' itself."
+    )
+
+
+def test_a_subclassed_model_cannot_be_cut():
+    model = Tree(name="tree")
+    model.build((None, 4))
+
+    with pytest.raises(ramet.errors.NotAModelError) as caught:
+        ramet.cut(model, outputs="block")
+
+    assert str(caught.value) == (
+        "Cannot cut 'tree': it has no call graph.\n"
+        "  expected: a functional or a built Sequential model\n"
+        "  fix: a subclassed model can only be cut in its own code."
+    )
+
+
+@pytest.mark.parametrize("path", [3, None])
+def test_a_path_is_a_text(path):
+    with pytest.raises(ramet.errors.ArgumentError) as caught:
+        ramet.cut(MODELS["one_dense"](), outputs=path)
+
+    assert caught.value.summary == f"Cannot cut 'one_dense' at {path!r}: a path is a text."
