@@ -14,7 +14,8 @@ TF       := $(if $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -)),tensorflow
 # torch is pinned: the tests look at attributes of its modules and parameters one by one.
 FOR_TEST   := -e ".[jax,dev]" torch==2.13.0 $(TF) flax
 FOR_DEMO   := -e ".[jax]"
-FOR_OLDEST := -e ".[jax,dev]" keras==3.12.0
+# TensorFlow comes along because the lookup layers hold its objects on JAX, too.
+FOR_OLDEST := -e ".[jax,dev]" $(TF) flax keras==3.12.0
 
 # On the CPU, without start-up chatter, and one thread per test process: they share the cores already.
 QUIET  := CUDA_VISIBLE_DEVICES=-1 JAX_PLATFORMS=cpu TF_CPP_MIN_LOG_LEVEL=3
@@ -67,7 +68,7 @@ verdict = if [ -n "$$failed" ]; then echo "failed on:$$failed"; exit 1; fi; echo
 .venv/.ready: packages := $(FOR_TEST)
 .venv-demo/.ready: size := jax: about 700 MB, a minute or two
 .venv-demo/.ready: packages := $(FOR_DEMO)
-.venv-oldest/.ready: size := the oldest supported Keras with jax: about 700 MB, a minute or two
+.venv-oldest/.ready: size := the oldest supported Keras with jax and tensorflow: 2 GB, a few minutes
 .venv-oldest/.ready: packages := $(FOR_OLDEST)
 
 .venv/.ready .venv-demo/.ready .venv-oldest/.ready: pyproject.toml Makefile

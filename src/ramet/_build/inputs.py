@@ -22,8 +22,9 @@ def new_inputs(model: Any, reference: Any, given: Any, *, original: Any = None) 
     taken = set() if function is None else {id(tensor) for tensor in function.inputs}
     flat = keras.tree.flatten(reference)
     items = _in_order(model, reference, flat, given)
-    made = [_input_for(model, old, item, taken) for old, item in zip(flat, items, strict=True)]
-    return keras.tree.pack_sequence_as(reference, made)
+    made = {id(old): _input_for(model, old, item, taken) for old, item in zip(flat, items, strict=True)}
+    # Mapped, not packed: some of the libraries behind keras.tree pack dicts with their keys sorted.
+    return keras.tree.map_structure(lambda old: made[id(old)], reference)
 
 
 def _in_order(model: Any, reference: Any, flat: list[Any], given: Any) -> list[Any]:
