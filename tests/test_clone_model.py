@@ -783,6 +783,57 @@ def test_a_nested_subclassed_model_is_asked_for_and_entered():
     assert new.get_layer("two").a is new.get_layer("two")._layers[0]
 
 
+class Block(layers.Layer):
+    """Without a build(): its layers are built when it is called."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.first = layers.Dense(3, name="first")
+        self.rest = [layers.Dense(2, name="second")]
+
+    def call(self, x):
+        return self.rest[0](self.first(x))
+
+
+class Around(keras.Model):
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.block = Block(name="block")
+
+    def call(self, x):
+        return self.block(x)
+
+
+def block():
+    return keras.Model(x := keras.Input((3,), name="x"), Block(name="block")(x), name="model")
+
+
+def around():
+    model = Around(name="model")
+    model(np.ones((1, 3), "float32"))
+    return model
+
+
+@pytest.mark.parametrize("make", [block, around], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("recursive", [False, True], ids=["flat", "recursive"])
+def test_layers_without_a_build_method_are_built_asked_for_and_given_weights(make, recursive):
+    model = make()
+    asked = []
+    with untouched(model):
+        new = ramet.clone_model(
+            model,
+            clone_function=lambda layer: asked.append(layer.name) or again(layer),
+            recursive=recursive,
+            weights="copy",
+        )
+
+    assert asked == (["block", "first", "second"] if recursive else ["block"])
+    assert paths(new) == paths(model)
+    assert all_equal(values(new), values(model))
+    x = np.ones((2, 3), "float32")
+    np.testing.assert_array_equal(*(outputs(m, x)[0] for m in (model, new)))
+
+
 # Weights and seeds
 
 

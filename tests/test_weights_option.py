@@ -60,7 +60,9 @@ def test_training_one_of_two_that_share_trains_both():
 
     fit_once(twin, x, np.ones((4, 4), "float32"))
 
-    assert not any(np.array_equal(a, b) for a, b in list(zip(before, _arrays(model.trainable_variables), strict=True))[:1])
+    assert not any(
+        np.array_equal(a, b) for a, b in list(zip(before, _arrays(model.trainable_variables), strict=True))[:1]
+    )
     assert_equal_outputs(model, twin, x)
 
 
@@ -128,7 +130,9 @@ def test_one_seed_gives_equal_weights_and_touches_nothing_around(make):
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("name", ["one_dense", "nested_models", "composite", "wrappers", "image", "embedded_lstm", "backbone"])
+@pytest.mark.parametrize(
+    "name", ["one_dense", "nested_models", "composite", "wrappers", "image", "embedded_lstm", "backbone"]
+)
 def test_two_seeds_give_two_models(name):
     model = MODELS[name]()
 
@@ -152,7 +156,9 @@ def test_fresh_weights_without_a_seed_are_new_each_time(name):
 
 def test_weights_come_from_the_initialisers_of_the_layer():
     x = keras.Input((4,))
-    model = keras.Model(x, layers.Dense(2, kernel_initializer="ones", bias_initializer=keras.initializers.Constant(3.0))(x))
+    model = keras.Model(
+        x, layers.Dense(2, kernel_initializer="ones", bias_initializer=keras.initializers.Constant(3.0))(x)
+    )
     model.set_weights([np.zeros((4, 2)), np.zeros(2)])
 
     twin = ramet.clone(model, weights="fresh", seed=1)
@@ -204,7 +210,9 @@ def test_a_learning_rate_schedule_is_kept():
 def test_states_of_stateful_layers_are_reset():
     x = keras.Input((3, 2), batch_size=2)
     rnn = layers.GRU(2, stateful=True, name="rnn")
-    model = keras.Model(x, layers.Bidirectional(layers.LSTM(2, stateful=True), name="both")(layers.RepeatVector(2)(rnn(x))))
+    model = keras.Model(
+        x, layers.Bidirectional(layers.LSTM(2, stateful=True), name="both")(layers.RepeatVector(2)(rnn(x)))
+    )
     model(np.ones((2, 3, 2), "float32"))
     assert np.any(_arrays(rnn.states)[0])
 

@@ -51,9 +51,28 @@ _SINGLE = (
 
 # Values of libraries that offer no way to change them, by module and class name, and what only one exists of.
 _FIXED = {
-    "keras": {"DTypePolicy", "FloatDTypePolicy", "QuantizedDTypePolicy", "QuantizedFloat8DTypePolicy", "Int4DTypePolicy", "GPTQDTypePolicy", "AWQDTypePolicy", "InputSpec", "TensorLayout", "DeviceMesh"},
+    "keras": {
+        "DTypePolicy",
+        "FloatDTypePolicy",
+        "QuantizedDTypePolicy",
+        "QuantizedFloat8DTypePolicy",
+        "Int4DTypePolicy",
+        "GPTQDTypePolicy",
+        "AWQDTypePolicy",
+        "InputSpec",
+        "TensorLayout",
+        "DeviceMesh",
+    },
     "jax": {"Mesh", "AbstractMesh", "PartitionSpec", "NamedSharding", "SingleDeviceSharding", "ShapedArray"},
-    "jaxlib": {"Device", "Client", "NamedSharding", "SingleDeviceSharding", "PartitionSpec", "PjitFunction", "GSPMDSharding"},
+    "jaxlib": {
+        "Device",
+        "Client",
+        "NamedSharding",
+        "SingleDeviceSharding",
+        "PartitionSpec",
+        "PjitFunction",
+        "GSPMDSharding",
+    },
     "torch": {"dtype", "device", "Size", "layout", "memory_format"},
     "tensorflow": {
         "DType",
@@ -166,7 +185,8 @@ def assert_independent(original, twin, shared=()):
         if key in ours and key not in allowed and can_change(value) and not _is_untouched_container(value)
     ]
     assert not common, "common to original and twin: " + "; ".join(
-        f"a {type(value).__module__}.{type(value).__name__} {str(value)[:60]!r} by {_way(way)}" for value, way in common[:5]
+        f"a {type(value).__module__}.{type(value).__name__} {str(value)[:60]!r} by {_way(way)}"
+        for value, way in common[:5]
     )
     own = {
         key

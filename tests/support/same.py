@@ -54,7 +54,13 @@ def bits(value):
         import torch
 
         data = value.detach().cpu().contiguous()
-        return tuple(value.shape), str(value.dtype), data.view(torch.uint8).numpy().tobytes() if data.ndim else data.reshape(1).view(torch.uint8).numpy().tobytes()
+        return (
+            tuple(value.shape),
+            str(value.dtype),
+            data.view(torch.uint8).numpy().tobytes()
+            if data.ndim
+            else data.reshape(1).view(torch.uint8).numpy().tobytes(),
+        )
     if module in ("jaxlib", "jax") and hasattr(value, "is_deleted"):
         import jax
 

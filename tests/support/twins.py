@@ -81,4 +81,6 @@ def same_random_state():
 def fit_once(model, x, y):
     """One step of training; answers with the loss."""
     same_random_state()
-    return model.fit(x, y, batch_size=len(y) if hasattr(y, "__len__") else None, epochs=1, shuffle=False, verbose=0).history
+    return model.fit(
+        x, y, batch_size=len(y) if hasattr(y, "__len__") else None, epochs=1, shuffle=False, verbose=0
+    ).history

@@ -21,6 +21,7 @@ from ramet._capture.tree import places_below
 from ramet._keras import rewire, structure
 from ramet._keras.counters import names_untouched
 from ramet._twin.clone import clone
+from ramet.errors import ArgumentError
 
 
 def clone_model(
@@ -111,6 +112,8 @@ def _carried(result: Any, replacements: Replacements, model: Any, weights: str) 
         if not isinstance(place.op, keras.Layer) or not isinstance(new, keras.Layer):
             continue
         ours, theirs = place.op.weights, new.weights
+        if ours and not theirs and not new.built:
+            raise _not_built(place.path, new)
         if [tuple(v.shape) for v in ours] != [tuple(v.shape) for v in theirs]:
             continue
         if weights == "share" and [v.dtype for v in ours] != [v.dtype for v in theirs]:
@@ -128,6 +131,15 @@ def _carried(result: Any, replacements: Replacements, model: Any, weights: str) 
         replace = {id(variable): old for old, variable in pairs.values()}
         return clone(result, share=[*kept, *(v for v in held if v is not None)], replace=replace)
     return result
+
+
+def _not_built(path: str, layer: Any) -> ArgumentError:
+    return ArgumentError(
+        f"Cannot carry weights to '{path}': the layer that stands for it has none before it is called.",
+        found=f"a layer of class {type(layer).__name__}, not built",
+        fix=f"give {type(layer).__name__} a build() method, or leave weights= out.",
+        path=path,
+    )
 
 
 def _renew_optimizer(model: Any, *, reset: bool) -> None:

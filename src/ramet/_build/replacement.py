@@ -6,6 +6,7 @@ layer of the original means: a new layer object in its place, the original's is 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -154,8 +155,22 @@ def _state_of(layer: Any) -> list[Any]:
 
 
 def _build_like(new: Any, old: Any) -> None:
-    if not new.built and old.built:
-        new.build_from_config(old.get_build_config() or {})
+    """Build a layer as another was. One that leaves it to its layers to be built when it is called: by such a call."""
+    if new.built or not old.built:
+        return
+    config = old.get_build_config() or {}
+    if type(new).build in (keras.Layer.build, keras.Model.build) and structure.layers_of(new):
+        if "input_shape" not in config:
+            return
+        with contextlib.ExitStack() as scopes:
+            for name in filter(None, [*(getattr(new, names.PARENT_PATH) or "").split("/"), new.name]):
+                scopes.enter_context(keras.name_scope(name))
+            tensors = keras.tree.map_shape_structure(keras.KerasTensor, config["input_shape"])
+            try:
+                keras.Operation.compute_output_spec(new, tensors)
+            except Exception:  # noqa: BLE001  # what a user's call raises; the layer is built when it is called
+                return
+    new.build_from_config(config)
 
 
 def _place_below(new: Any, *olds: Any) -> None:
