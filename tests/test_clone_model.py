@@ -1342,3 +1342,34 @@ def test_what_keras_refuses_works(case):
     new = ramet.clone_model(model, weights="copy", **options)
     x = np.ones((2, 3), "float32")
     np.testing.assert_array_equal(*(outputs(m, x)[0] for m in (model, new)))
+
+
+class Fussy(Block):
+    """Its call cannot be tried with a tensor that is only a spec."""
+
+    def call(self, x, scale=None):
+        if scale is None:
+            raise ValueError("no scale")
+        return super().call(x) * scale
+
+
+class Scaled(Around):
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.block = Fussy(name="block")
+
+    def call(self, x):
+        return self.block(x, scale=2.0)
+
+
+def test_weights_that_cannot_be_carried_yet_are_refused():
+    model = Scaled(name="model")
+    model(np.ones((1, 3), "float32"))
+    with untouched(model), pytest.raises(ramet.errors.ArgumentError) as caught:
+        ramet.clone_model(model, clone_function=again, weights="copy")
+
+    assert str(caught.value) == (
+        "Cannot carry weights to 'block': the layer that stands for it has none before it is called.\n"
+        "  found:    a layer of class Fussy, not built\n"
+        "  fix: give Fussy a build() method, or leave weights= out."
+    )

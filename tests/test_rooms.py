@@ -60,8 +60,7 @@ def imported(source: str, file: str) -> Iterator[tuple[int, str]]:
                 for name in names:
                     yield node.lineno, ".".join([*base, *filter(None, [module]), name.name])
             case ast.Call(
-                func=ast.Name(id="import_module" | "__import__")
-                | ast.Attribute(attr="import_module"),
+                func=ast.Name(id="import_module" | "__import__") | ast.Attribute(attr="import_module"),
                 args=[ast.Constant(value=str(name)), *_],
             ):
                 yield node.lineno, name
@@ -157,9 +156,7 @@ def test_import_ramet_loads_no_heavy_library() -> None:
         "import sys; before = set(sys.modules); import ramet;"
         "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
     )
-    run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
-    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     loaded = set(run.stdout.split())
 
     assert "ramet" in loaded

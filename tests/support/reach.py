@@ -148,11 +148,8 @@ def can_change(value):
         return False
     if isinstance(value, tuple | frozenset | types.MethodType | weakref.ReferenceType):
         return False  # its parts are looked at on their own
-    if isinstance(value, types.FunctionType):
-        return False  # likewise
-    if isinstance(value, types.CellType):
-        return False  # a shared function's cell; what it holds is looked at, and a rebinding function is never shared
-    return True
+    # Functions likewise; and a shared function's cell: what it holds is looked at, and one that rebinds is never shared.
+    return not isinstance(value, types.FunctionType | types.CellType)
 
 
 def _way(step):
@@ -195,8 +192,7 @@ def assert_independent(original, twin, shared=()):
     }
     stale = []
     for value, way in theirs.values():
-        if isinstance(value, int) and not isinstance(value, bool) and value in own:
-            stale.append((value, way))
-        elif isinstance(value, str) and any(int(run) in own for run in re.findall(r"\d{12,}", value)):
+        numbers = re.findall(r"\d{12,}", value) if isinstance(value, str) else [value]
+        if any(type(value) in (int, str) and int(number) in own for number in numbers):
             stale.append((value, way))
     assert not stale, f"ids of the original in the twin: {[(v, _way(w)) for v, w in stale[:5]]}"

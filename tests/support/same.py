@@ -102,7 +102,7 @@ def differences(original, twin, limit=5, skip=()):
             found.append(f"{place}: {type(a).__name__} became {type(b).__name__}: {a!r:.80} -> {b!r:.80}")
             continue
         if isinstance(a, bool | int | float | complex | str | bytes | type):
-            if a != b and not (a != a and b != b):
+            if a != b and repr(a) != repr(b):  # NaN does not equal itself
                 found.append(f"{place}: {a!r:.80} became {b!r:.80}")
             continue
         if id(b) in back and not isinstance(a, tuple | frozenset | types.MethodType):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from typing import Any
 
 import keras
 
 from ramet._build.rebuild import arguments_of
+from ramet._build.trampoline import Work, run
 from ramet._capture.capture import capture
+from ramet._capture.sequence import ordered
 from ramet._capture.tree import places_below
 from ramet._graph import split_call_id
 from ramet._keras import rewire, structure
@@ -26,12 +29,18 @@ def cut(model: Any, outputs: Any) -> Any:
             fix="a subclassed model can only be cut in its own code.",
         )
     twin = clone(model, keep_compiled=False)
-    found = keras.tree.map_structure(lambda path: _tensor_at(twin, path), outputs)
-    return _model_to(twin, found)
+    part = _Part(twin)
+    for path in keras.tree.flatten(outputs):
+        part.enter(path)
+    run(part.expand())
+    return _model_to(twin, keras.tree.map_structure(part.tensor_at, outputs), part.lifted)
 
 
-def _model_to(twin: Any, outputs: Any) -> Any:
-    """A functional model from the twin's inputs to some tensors, its layers without any other calls."""
+def _model_to(twin: Any, outputs: Any, lifted: dict[int, str]) -> Any:
+    """A functional model from the twin's inputs to some tensors, its layers without any other calls.
+
+    `lifted` are the paths of layers that stood inside nested models: they may not be called what others are called.
+    """
     needed: dict[int, Any] = {}
     waiting = keras.tree.flatten(outputs)
     while waiting:
@@ -46,6 +55,10 @@ def _model_to(twin: Any, outputs: Any) -> Any:
     if len(used) != len(flat):
         inputs = used[0] if len(used) == 1 else used
     ops = list({id(call.operation): call.operation for call in needed.values()}.values())
+    names = Counter(op.name for op in ops)
+    for op in ops:
+        if names[op.name] > 1 and id(op) in lifted:
+            rewire.rename(op, lifted[id(op)].replace("/", "_"))
     kept = needed.keys() | _calls_inside(ops)
     rewire.forget_calls(ops, {id(call) for op in ops for call in structure.calls_made(op)} - kept)
     with names_untouched():
@@ -58,62 +71,93 @@ def _calls_inside(ops: list[Any]) -> set[int]:
     return {id(call) for function in functions if function is not None for call in structure.calls_of(function)}
 
 
-def _tensor_at(model: Any, path: Any) -> Any:
-    """The output of the layer at a path: of its first call, or of the call that `#2` after its name says."""
-    function = structure.function_of(model)
-    known: dict[int, Any] = {}  # tensors of inner graphs, computed on the outer ones
-    parts = path.split("/") if isinstance(path, str) else []
-    if not parts:
-        raise ArgumentError(
-            f"Cannot cut '{model.name}' at {path!r}: a path is a text.", fix="pass a path like 'encoder/conv_1'."
-        )
-    for depth, part in enumerate(parts):
-        call = _call_at(model, function, part, path)
-        if depth == len(parts) - 1:
-            break
-        inner = structure.function_of(call.operation)
-        if inner is None:
-            return _through_wrapper(model, call, known, parts[depth + 1 :], path)
-        given = keras.tree.flatten(call.arguments.args or call.arguments.kwargs)
-        own = keras.tree.flatten(structure.inputs_of(inner))
-        known |= {id(old): known.get(id(new), new) for old, new in zip(own, given, strict=False)}
-        target = _call_at(model, inner, parts[depth + 1], path)
-        _compute(inner, target, known)
-        function = inner
-    outputs = [known.get(id(tensor), tensor) for tensor in call.outputs]
-    return outputs[0] if len(outputs) == 1 else outputs
+class _Part:
+    """The calls on the way to some layers, nested models that the way leads through laid open.
+
+    A nested model that is entered is run once, in line, and the calls after it take its tensors: of features and logits, the
+    logits are computed from these very features.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.known: dict[int, Any] = {}  # the new tensor for each that was computed again
+        self.lifted: dict[int, str] = {}  # the paths of ops that stood inside a nested model
+        self._entered: dict[int, tuple[Any, str]] = {}
+        self._targets: dict[str, list[Any]] = {}
+
+    def enter(self, path: Any) -> None:
+        """Find the calls on a path, and note those that must be laid open."""
+        if not isinstance(path, str):
+            raise ArgumentError(
+                f"Cannot cut '{self.model.name}' at {path!r}: a path is a text.",
+                fix="pass a path like 'encoder/conv_1'.",
+            )
+        function, parts = structure.function_of(self.model), path.split("/")
+        calls: list[Any] = []
+        for depth, part in enumerate(parts):
+            if function is None:
+                calls += parts[depth:]
+                break
+            calls.append(_call_at(self.model, function, part, path))
+            function = structure.function_of(calls[-1].operation)
+        # What follows a wrapper stays a text: it is a path inside the model that the wrapper holds.
+        found = [call for call in calls if not isinstance(call, str)]
+        for depth, call in enumerate(found[:-1]):
+            self._entered[id(call)] = (call, "/".join(parts[: depth + 1]))
+        self._targets[path] = calls
+
+    def tensor_at(self, path: str) -> Any:
+        """What the layer at a path gives."""
+        calls = self._targets[path]
+        inside = [part for part in calls if isinstance(part, str)]
+        call = calls[len(calls) - len(inside) - 1]
+        if inside:
+            return self._through_wrapper(call, inside, path)
+        outputs = [self.known.get(id(tensor), tensor) for tensor in call.outputs]
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def expand(self) -> Work:
+        """Make the calls inside every nested model that is entered, and then those that depend on them."""
+        return self._expand(structure.function_of(self.model))
+
+    def _expand(self, function: Any, path: str = "") -> Work:
+        if not self._entered:
+            return
+        for call in ordered(structure.calls_of(function)):
+            if id(call) in self._entered:
+                yield self._open(call)
+            elif not call.is_input and any(id(tensor) in self.known for tensor in call.input_tensors):
+                args, kwargs = arguments_of(call, self.known)
+                self.known.update(zip(map(id, call.outputs), _flat(call.operation(*args, **kwargs)), strict=True))
+                if path:
+                    self.lifted[id(call.operation)] = f"{path}/{call.operation.name}"
+
+    def _open(self, call: Any) -> Work:
+        inner, path = structure.function_of(call.operation), self._entered[id(call)][1]
+        given = [self.known.get(id(tensor), tensor) for tensor in _flat(call.arguments.args or call.arguments.kwargs)]
+        self.known.update(zip(map(id, _flat(structure.inputs_of(inner))), given, strict=False))
+        yield self._expand(inner, path.partition("#")[0])
+        results = [self.known.get(id(tensor), tensor) for tensor in _flat(structure.outputs_of(inner))]
+        self.known.update(zip(map(id, call.outputs), results, strict=True))
+
+    def _through_wrapper(self, call: Any, inside: list[str], path: str) -> Any:
+        """A wrapper that applies one model to every step: the same wrapper around the cut model."""
+        wrapper = call.operation
+        inner: Any = getattr(wrapper, "layer", None)
+        if not isinstance(wrapper, keras.layers.TimeDistributed) or structure.function_of(inner) is None:
+            raise ArgumentError(
+                f"Cannot cut '{self.model.name}' at '{path}': '{wrapper.name}' has no call graph.",
+                found=f"a {type(wrapper).__name__}, whose inner layers are called by its own code",
+                fix=f"cut at '{wrapper.name}' itself.",
+                path=path,
+            )
+        rest = "/".join(inside[1:] if inside[0] == inner.name else inside)
+        args, kwargs = arguments_of(call, self.known)
+        return keras.layers.TimeDistributed(cut(inner, rest) if rest else inner, name=wrapper.name)(*args, **kwargs)
 
 
-def _compute(function: Any, target: Any, known: dict[int, Any]) -> None:
-    """Make the calls of an inner graph that lead to one of its calls, and that call, on the outer tensors."""
-    needed = {id(target)}
-    calls = structure.calls_of(function)
-    for call in reversed(calls):
-        if id(call) in needed:
-            needed.update(id(parent) for parent in call.parent_nodes)
-    for call in calls:
-        if id(call) in needed and not call.is_input:
-            args, kwargs = arguments_of(call, known)
-            found = keras.tree.flatten(call.operation(*args, **kwargs))
-            known.update(zip(map(id, call.outputs), found, strict=True))
-
-
-def _through_wrapper(model: Any, call: Any, known: dict[int, Any], rest: list[str], path: str) -> Any:
-    """A wrapper that applies one model to every step: the same wrapper around the cut model."""
-    wrapper = call.operation
-    inner: Any = getattr(wrapper, "layer", None)
-    if not isinstance(wrapper, keras.layers.TimeDistributed) or structure.function_of(inner) is None:
-        raise ArgumentError(
-            f"Cannot cut '{model.name}' at '{path}': '{wrapper.name}' has no call graph.",
-            found=f"a {type(wrapper).__name__}, whose inner layers are called by its own code",
-            fix=f"cut at '{wrapper.name}' itself.",
-            path=path,
-        )
-    if rest and rest[0] == inner.name:
-        rest = rest[1:]
-    part = _model_to(inner, _tensor_at(inner, "/".join(rest))) if rest else inner
-    args, kwargs = arguments_of(call, known)
-    return keras.layers.TimeDistributed(part, name=wrapper.name)(*args, **kwargs)
+def _flat(values: Any) -> list[Any]:
+    return [value for value in keras.tree.flatten(values) if isinstance(value, keras.KerasTensor)]
 
 
 def _call_at(model: Any, function: Any, part: str, path: str) -> Any:
