@@ -33,8 +33,9 @@ def _made(name):
             make = functools.partial(ARCHITECTURES[name], weights=None, input_shape=(size, size, 3), **fixed)
             try:
                 return make(classes=10) if fixed["include_top"] else make()
-            except ValueError:
-                continue
+            except ValueError as error:
+                if "is not available with the" in str(error):  # NASNetMobile on torch
+                    pytest.skip(str(error))
     raise AssertionError(f"no size that {name} takes")
 
 

@@ -1353,7 +1353,7 @@ class Fussy(Block):
         return super().call(x) * scale
 
 
-class Scaled(Around):
+class Scaled(keras.Model):
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
         self.block = Fussy(name="block")

@@ -108,34 +108,48 @@ def reaches_state(function: Any, copier: Copier) -> bool:
 
     Of a global function, only Keras state counts: its caches belong to its module, as any other global does.
     """
+    stateful = copier.table("stateful")
+    if id(function) in stateful:
+        return True
     only_keras = is_importable(function)
-    seen: set[int] = set()
-    stack = [function]
+    seen: dict[int, Any] = {}  # what was met, and from where
+    stack: list[tuple[Any, Any]] = [(function, None)]
     while stack:
-        value = stack.pop()
+        value, parent = stack.pop()
         if type(value) in ATOMS or id(value) in seen or (only_keras and type(value) is int):
             continue
-        seen.add(id(value))
-        known = copier.memo.get(id(value))
-        if known is not None:
-            if known is not value and _counts(value, copier, only_keras=only_keras):
-                return True
+        seen[id(value)] = parent
+        parts = _leads_to(value, function, copier, only_keras=only_keras)
+        if parts is not None:
+            stack.extend((part, value) for part in parts)
             continue
-        if isinstance(value, types.FunctionType):
-            if value is not function and is_importable(value):
-                continue
-            if not only_keras and (rebinds_its_closure(value.__code__) or value.__dict__.keys() - {"__wrapped__"}):
-                return True
-            stack.extend(function_parts(value))
-        elif isinstance(value, tuple | frozenset):
-            stack.extend(value)
-        elif isinstance(value, types.MethodType):
-            stack.extend((value.__func__, value.__self__))
-        elif hasattr(copier.plan_of(value), "wrapped"):
-            stack.append(copier.plan_of(value).wrapped(value))  # type: ignore[attr-defined]  # just asked for
-        elif not copier.shares(value) and _counts(value, copier, only_keras=only_keras):
-            return True
+        # Everything on the way here leads to state as well: a chain of closures is gone through once.
+        while value is not None and not only_keras:
+            stateful[id(value)] = value
+            value = seen[id(value)]
+        return True
     return False
+
+
+def _leads_to(value: Any, function: Any, copier: Copier, *, only_keras: bool) -> Iterable[Any] | None:
+    """What is reached from a value next; None if the value itself is state."""
+    known = copier.memo.get(id(value))
+    if known is not None:
+        return None if known is not value and _counts(value, copier, only_keras=only_keras) else ()
+    if isinstance(value, types.FunctionType):
+        if value is not function and is_importable(value):
+            return ()
+        if not only_keras and (rebinds_its_closure(value.__code__) or value.__dict__.keys() - {"__wrapped__"}):
+            return None
+        return None if id(value) in copier.table("stateful") else function_parts(value)
+    if isinstance(value, tuple | frozenset):
+        return value
+    if isinstance(value, types.MethodType):
+        return (value.__func__, value.__self__)
+    plan = copier.plan_of(value)
+    if hasattr(plan, "wrapped"):
+        return (plan.wrapped(value),)
+    return () if copier.shares(value) or not _counts(value, copier, only_keras=only_keras) else None
 
 
 def _counts(value: Any, copier: Copier, *, only_keras: bool) -> bool:
