@@ -58,7 +58,7 @@ check: .venv/.ready ## linters and types
 	@.venv/bin/mypy
 
 clean: ## remove the virtual environments and every cache
-	@rm -rf .venv .venv-demo .venv-oldest dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .venv .venv-demo .venv-oldest dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .jax-cache
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # All backends run even when one fails: knowing which ones do is half of the answer.
