@@ -32,6 +32,8 @@ several = settings(
 
 # A random graph may stop the gradient on its way to some layer, which is what it would do in the user's model.
 pytestmark = [
+    # Masks meet every layer here, those that end them as well.
+    pytest.mark.filterwarnings("ignore:Layer '.*' .* was passed an input with a mask attached to it:UserWarning"),
     pytest.mark.filterwarnings("ignore:Gradients do not exist for variables:UserWarning"),
     pytest.mark.filterwarnings("ignore:The model contains .* trainable variables without gradients:UserWarning"),
 ]
@@ -74,7 +76,7 @@ def test_a_random_model_and_its_twin_stay_equal_step_by_step(sketch, optimizer):
 
 
 @several
-@given(sketch=functional_models(steps=tuple(set(STEPS) - {"shared_across_levels"})))
+@given(sketch=functional_models(steps=tuple(step for step in STEPS if step != "shared_across_levels")))
 def test_a_random_twin_is_saved_and_loaded_as_its_original_is(sketch, tmp_path_factory):
     sample = sketch.build()
     model, x = sample.model, sample.make_inputs(0)
@@ -88,7 +90,8 @@ def test_a_random_twin_is_saved_and_loaded_as_its_original_is(sketch, tmp_path_f
 
     assert loaded[0].get_config() == loaded[1].get_config()
     _equal_outputs(*loaded, x)
-    if not any(name == "dropout" for name, _ in sketch.steps):  # files do not keep how many numbers were drawn
+    # Files do not keep how many numbers were drawn. (A layer called with training=True makes Keras draw in later ones.)
+    if not any(name in ("dropout", "nested_functional") for name, _ in sketch.steps):
         _equal_outputs(twin, twin_of(loaded[1]), x)
 
 

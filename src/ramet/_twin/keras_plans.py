@@ -98,10 +98,15 @@ def _later(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copi
 
 def _empty_calls(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
     """A list of the same class, without the calls: the finish step puts in those that are part of the twin."""
-    new = copier.memo[id(value)] = list.__new__(type(value))
-    for attribute, part in getattr(value, "__dict__", {}).items():
-        new.__dict__[attribute] = [] if attribute in calls.WRAPPED else copier.copy(part)
-    target[name] = new
+    target[name] = _list_without_calls(value, copier)
+
+
+def _list_without_calls(value: Any, copier: Copier) -> Any:
+    if id(value) not in copier.memo:
+        new = copier.memo[id(value)] = list.__new__(type(value))
+        for attribute, part in getattr(value, "__dict__", {}).items():
+            new.__dict__[attribute] = [] if attribute in calls.WRAPPED else copier.copy(part)
+    return copier.memo[id(value)]
 
 
 def _empty_ids(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
@@ -136,6 +141,10 @@ def _compiled(old: Any, target: dict[str, Any], name: str, value: Any, copier: C
 
 
 def _dropped(old: Any, copier: Copier) -> set[str]:
+    """The attributes a twin does not take over. The lists of calls are made first: they stand among the dependencies."""
+    for name in (names.INBOUND, names.OUTBOUND):
+        if name in old.__dict__:
+            _list_without_calls(old.__dict__[name], copier)
     if not isinstance(old, keras.Model):
         return set()
     return set(names.RUNNING) | (set() if copier.keep_compiled else set(names.COMPILED))
