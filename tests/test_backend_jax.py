@@ -16,6 +16,7 @@ import ramet
 from tests.support.reach import assert_independent
 from tests.support.state_models import dense_model, floats, numbers, trained
 from tests.support.twins import assert_equal_outputs, assert_equal_values, fit_once, outputs, twin_of, values
+from tests.support.versions import needs_keras
 
 if keras.backend.backend() != "jax":
     pytest.skip("shardings, donation and keys are part of a model on the JAX backend only", allow_module_level=True)
@@ -321,6 +322,7 @@ def test_a_flax_module_with_a_method_and_variables_given_is_exact():
     assert_equal_outputs(model, twin, X)
 
 
+@needs_keras(3, 13, "set_random_seed does not begin Keras' global generator anew")
 def test_cloning_leaves_the_global_seed_generator_alone():
     model = dense_model(layers.Dropout(0.5), layers.Dense(3))
     keras.utils.set_random_seed(3)

@@ -15,6 +15,7 @@ from keras import layers
 
 from tests.support.cases_models import assert_alike, numbers, paths, scramble
 from tests.support.twins import assert_equal_values, fit_once, outputs, twin_of
+from tests.support.versions import needs_keras
 
 X = numbers(2, 3)
 
@@ -342,6 +343,7 @@ def test_category_encoding_stays_sparse():
     assert twin_of(layer).sparse is True
 
 
+@needs_keras(3, 13, "a plain function is no regularizer")
 def test_regularizers_and_constraints_are_kept():
     dense = layers.Dense(
         2,

@@ -9,6 +9,9 @@ from keras import layers, ops
 
 import ramet
 from tests.support.twins import outputs
+from tests.support.versions import needs_keras
+
+pytestmark = needs_keras(3, 15, "rebuilding a model is refused there")
 
 BACKEND = keras.backend.backend()
 RNG = np.random.default_rng(0)

@@ -8,6 +8,9 @@ from keras import layers, ops
 import ramet
 from tests.support.graph_models import MODELS, inputs_of
 from tests.support.twins import assert_equal_values, outputs
+from tests.support.versions import needs_keras
+
+pytestmark = needs_keras(3, 15, "rebuilding a model is refused there")
 
 
 def _two_inputs():

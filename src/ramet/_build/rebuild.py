@@ -20,6 +20,7 @@ from ramet._capture.sequence import ordered
 from ramet._graph import MaskKind
 from ramet._keras import rewire, structure
 from ramet._keras.counters import names_untouched
+from ramet._keras.version import check_can_rebuild
 from ramet.errors import RametError, RebuildError
 
 # How a call is made: the op to call, its arguments; answers with the outputs.
@@ -43,6 +44,7 @@ def rebuild(
         swap: Ops to call instead of the twin's own, by id.
         origin: For a nested model, what of the outermost model's inputs arrives at its own.
     """
+    check_can_rebuild()
     function = structure.function_of(model)
     own, given = keras.tree.flatten(structure.inputs_of(function)), keras.tree.flatten(inputs)
     replaced = dict(zip(map(id, own), given, strict=True))
