@@ -371,7 +371,7 @@ class Sketch:
         for kind, tensor in zip(self.inputs, inputs, strict=True):
             pool.put(kind, tensor)
             if KERAS < (3, 13):
-                keras.ops.identity(tensor)  # an input that nothing takes is refused by Keras itself
+                keras.ops.negative(tensor)  # an input that nothing takes is refused by Keras itself
         newest = None
         for name, choices in self.steps:
             before = set(map(id, _floats(pool)))
