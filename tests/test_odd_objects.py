@@ -59,6 +59,14 @@ def test_a_large_number_that_is_no_id_stays():
     assert through([2**60, (2**61,), {2**62: 2**63}]) == [2**60, (2**61,), {2**62: 2**63}]
 
 
+def test_the_address_of_another_program_in_a_config_stays():
+    layer = layers.Dense(1)
+    layer.__dict__["held"] = {"shared_object_id": id(layer), "own": id(layer)}
+    twin = ramet.clone(layer)
+
+    assert twin.held == {"shared_object_id": id(layer), "own": id(twin)}
+
+
 def test_a_numpy_generator_keeps_its_seed_sequence():
     generator = np.random.default_rng(5)
     twin = through(generator)

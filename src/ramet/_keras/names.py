@@ -90,6 +90,9 @@ COMPILED: dict[str, Any] = {
 }
 # `compile()` makes these on every backend; before it they stand at None where the backend's trainer has them.
 
+# In configs read from a file: the address of an object of another program. A number like any other by now.
+FOREIGN_ID = "shared_object_id"
+
 # TensorFlow: what a checkpoint of a layer or optimizer refers to, by attribute name.
 TF_DEPENDENCIES = "_self_unconditional_checkpoint_dependencies"
 TF_DEPENDENCY_NAMES = "_self_unconditional_dependency_names"

@@ -12,6 +12,7 @@ import types
 from collections.abc import Iterable
 from typing import Any
 
+from ramet._keras import names
 from ramet._twin.atoms import ATOMS
 from ramet._twin.copier import SMALLEST_ID, Assembly, Copier, Shell
 
@@ -104,9 +105,11 @@ class DictPlan(Shell):
             for key, value in items:
                 if type(key) not in ATOMS:
                     key = copy(key)
-                setitem(new, key, value if type(value) in ATOMS else copy(value))
+                setitem(new, key, value if type(value) in ATOMS or key == names.FOREIGN_ID else copy(value))
             if copier.large_ints != met:
                 for key, value in items:
+                    if key == names.FOREIGN_ID:
+                        continue
                     copier.look_again(functools.partial(setitem, new, copy(key)), value)
             return
         # Keys that hash by content, and ints that may be ids, wait until their parts are filled.
