@@ -12,12 +12,8 @@ from tests.support.graph_models import GRAPHS, MODELS, Backbone, data_for, input
 from tests.support.reach import assert_independent
 from tests.support.strategies import functional_models
 from tests.support.twins import assert_equal_outputs, assert_equal_values, fit_once, outputs, same_random_state
-from tests.support.versions import needs_keras
 
-pytestmark = [
-    needs_keras(3, 15, "rebuilding a model is refused there"),
-    pytest.mark.filterwarnings("ignore:.*was passed an input with a mask attached to it:UserWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:.*was passed an input with a mask attached to it:UserWarning")
 
 every_graph = pytest.mark.parametrize("make", GRAPHS.values(), ids=GRAPHS.keys())
 several = settings(

@@ -9,9 +9,7 @@ from keras import layers, ops
 
 import ramet
 from tests.support.twins import outputs
-from tests.support.versions import needs_keras
-
-pytestmark = needs_keras(3, 15, "rebuilding a model is refused there")
+from tests.support.versions import KERAS
 
 BACKEND = keras.backend.backend()
 RNG = np.random.default_rng(0)
@@ -1339,8 +1337,9 @@ KERAS_REFUSES = {
 def test_what_keras_refuses_works(case):
     make, options = KERAS_REFUSES[case]
     model = make()
-    with pytest.raises((ValueError, TypeError, NotImplementedError)):
-        keras.models.clone_model(model, **options)
+    if KERAS >= (3, 15) or case not in ("a lambda", "the founding model"):  # older ones run any lambda
+        with pytest.raises((ValueError, TypeError, NotImplementedError)):
+            keras.models.clone_model(model, **options)
 
     new = ramet.clone_model(model, weights="copy", **options)
     x = np.ones((2, 3), "float32")

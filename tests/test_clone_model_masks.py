@@ -7,9 +7,6 @@ from keras import layers, ops
 
 import ramet
 from tests.support.twins import outputs
-from tests.support.versions import needs_keras
-
-pytestmark = needs_keras(3, 15, "rebuilding a model is refused there")
 
 IDS = np.array([[1, 2, 3, 0, 0], [4, 0, 0, 0, 0]], "int32")
 STEPS = np.random.default_rng(0).normal(size=(2, 5, 3)).astype("float32") * (IDS > 0)[..., None]

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 import ramet
-from tests.support.versions import needs_keras
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -25,7 +24,6 @@ def modules():
     return ["ramet", *(name for name in names if not name.endswith(("_plans", "saved_model")))]
 
 
-@needs_keras(3, 15, "some examples rebuild a model, which is refused there")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -52,7 +50,6 @@ def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
             value.log.close()
 
 
-@needs_keras(3, 15, "some examples rebuild a model, which is refused there")
 @pytest.mark.parametrize("name", modules())
 def test_the_examples_of_docstrings_run(name):
     result = doctest.testmod(importlib.import_module(name))

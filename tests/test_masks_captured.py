@@ -10,12 +10,8 @@ from ramet._graph import UNRECORDED, Ref
 from tests.support.cases_models import MaskedSum
 from tests.support.graph_models import MASKS, Gate, data_for, same_inputs
 from tests.support.twins import assert_equal_outputs, outputs
-from tests.support.versions import needs_keras
 
-pytestmark = [
-    needs_keras(3, 15, "rebuilding a model is refused there"),
-    pytest.mark.filterwarnings("ignore:.*was passed an input with a mask attached to it:UserWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:.*was passed an input with a mask attached to it:UserWarning")
 
 # For each model, the calls that take a mask as an argument: where, of which kind, and from which call.
 KINDS = {

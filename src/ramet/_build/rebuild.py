@@ -20,7 +20,6 @@ from ramet._capture.sequence import ordered
 from ramet._graph import MaskKind
 from ramet._keras import rewire, structure
 from ramet._keras.counters import names_untouched
-from ramet._keras.version import check_can_rebuild
 from ramet.errors import RametError, RebuildError
 
 # How a call is made: the op to call, its arguments; answers with the outputs.
@@ -44,7 +43,6 @@ def rebuild(
         swap: Ops to call instead of the twin's own, by id.
         origin: For a nested model, what of the outermost model's inputs arrives at its own.
     """
-    check_can_rebuild()
     function = structure.function_of(model)
     own, given = keras.tree.flatten(structure.inputs_of(function)), keras.tree.flatten(inputs)
     replaced = dict(zip(map(id, own), given, strict=True))
@@ -77,7 +75,7 @@ def rebuild(
     ops = list(function.operations)
     rewire.forget_calls(ops, stale)
     outputs = keras.tree.map_structure(lambda tensor: replaced.get(id(tensor), tensor), structure.outputs_of(function))
-    with names_untouched():
+    with names_untouched(), rewire.unused_inputs_allowed(given):
         donor = keras.Model(inputs, outputs)
     if isinstance(model, keras.Sequential):
         if not rewire.is_sequence(donor):

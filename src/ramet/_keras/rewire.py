@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import keras
@@ -47,27 +49,40 @@ def adopt_graph(model: Any, donor: Any) -> None:
         if attribute in donor.__dict__:
             model.__dict__[attribute] = donor.__dict__[attribute]
     model.__dict__["output_names"][:] = list(donor.output_names)
-    tracker = model.__dict__[names.TRACKER]
-    store = getattr(tracker, names.STORES)["layers"][1]
-    extras = [layer for layer in list(store) if id(layer) not in old_ops]
-    store[:] = [*donor.layers, *extras]
-    getattr(tracker, names.STORED_IDS)["layers"] = {id(layer) for layer in store}
+    _hold(model, donor.layers, old_ops)
 
 
 def adopt_sequence(model: Any, donor: Any) -> None:
     """Give a Sequential the calls of a functional model, whose layers it then holds, the input first."""
     adopt_graph(getattr(model, names.FUNCTIONAL), donor)
-    layers = donor.layers
+    _hold(model, donor.layers, {id(layer) for layer in model.__dict__[names.LAYERS]})
+
+
+def _hold(model: Any, layers: list[Any], old: set[int]) -> None:
+    """Hold some layers instead of others, by id; what the model held besides, it still holds."""
     tracker = model.__dict__[names.TRACKER]
     store = getattr(tracker, names.STORES)["layers"][1]
-    old = {id(layer) for layer in model.__dict__[names.LAYERS]}
-    extras = [layer for layer in list(store) if id(layer) not in old]
-    store[:] = [*layers, *extras]
+    held = model.__dict__[names.LAYERS]  # in some models of older Keras a list of its own
+    for items in (store, held) if held is not store else (store,):
+        extras = [layer for layer in list(items) if id(layer) not in old]
+        if items is held or len(extras) < len(items):
+            calls.empty(items)
+            calls.put(items, [*layers, *extras])
     getattr(tracker, names.STORED_IDS)["layers"] = {id(layer) for layer in store}
-    held = model.__dict__[names.LAYERS]
-    if held is not store:
-        list.clear(held)
-        list.extend(held, layers)
+
+
+@contextlib.contextmanager
+def unused_inputs_allowed(inputs: list[Any]) -> Iterator[None]:
+    """Let a functional model be made on inputs that lead to no output: Keras 3.12 refuses those that nothing takes."""
+    ops = [found[0] for found in map(calls.history, inputs) if found is not None]
+    unused = [op.__dict__[names.OUTBOUND] for op in ops if not calls.outbound(op)]
+    for following in unused:
+        calls.put(following, [None])
+    try:
+        yield
+    finally:
+        for following in unused:
+            calls.empty(following)
 
 
 def is_input_tensor(tensor: Any) -> bool:

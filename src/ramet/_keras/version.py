@@ -10,7 +10,6 @@ from ramet.errors import UnsupportedKerasError, UntestedKerasWarning
 
 OLDEST = (3, 12)
 NEWEST_TESTED = (3, 15)
-REBUILD_SINCE = (3, 15)
 
 _checked: set[str] = set()
 
@@ -33,17 +32,6 @@ def check_version(version: str | None = None) -> None:
             "Twins are made as usual; compare one with its original before you rely on it.",
             UntestedKerasWarning,
             stacklevel=2,
-        )
-
-
-def check_can_rebuild(version: str | None = None) -> None:
-    """Refuse to make calls anew on a Keras whose way of recording them is not the one that was tested."""
-    version = keras.__version__ if version is None else version
-    if _release(version) < REBUILD_SINCE:
-        raise UnsupportedKerasError(
-            f"Cannot rebuild a model with Keras {version}: that needs Keras {_dotted(REBUILD_SINCE)} or newer.",
-            found="a Keras that records calls in another way, with which a rebuilt model could differ silently",
-            fix=f"pip install 'keras>={_dotted(REBUILD_SINCE)}', or clone without other inputs or functions.",
         )
 
 
