@@ -287,7 +287,7 @@ def test_a_ragged_input_is_told(backend):
     assert graph.value(Ref("x")).ragged
 
 
-@needs_keras(3, 13, "an input that leads to no output is refused by Keras itself")
+@needs_keras(3, 14, "an input that leads to no output is refused by Keras itself")
 def test_an_unused_input_belongs_to_the_graph():
     graph = ramet.capture(MODELS["unused_input"]())
 

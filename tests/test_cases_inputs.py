@@ -173,7 +173,7 @@ def test_nested_inputs_keep_their_structure():
     assert_alike(model, twin, x)
 
 
-@needs_keras(3, 13, "an input that leads to no output is refused by Keras itself")
+@needs_keras(3, 14, "an input that leads to no output is refused by Keras itself")
 def test_an_unused_input_is_kept():
     used, unused = keras.Input((3,), name="used"), keras.Input((9,), name="unused")
     model = keras.Model([used, unused], layers.Dense(2)(used))
@@ -211,7 +211,7 @@ def test_an_input_keeps_its_dtype(dtype, backend):
     assert_alike(model, twin, np.array([[0, 1, 1]]) if can_be_fed else None)
 
 
-@needs_keras(3, 13, "an input that leads to no output is refused by Keras itself")
+@needs_keras(3, 14, "an input that leads to no output is refused by Keras itself")
 def test_a_string_input_keeps_its_dtype(backend):
     if backend != "tensorflow":
         # Only TensorFlow has tensors of strings; elsewhere such an input can be declared and cloned, not fed.

@@ -191,7 +191,7 @@ def test_inputs_that_are_not_needed_are_dropped():
     assert only(np.zeros((2, 5), "int32")).shape == (2, 5, 3)
 
 
-@needs_keras(3, 13, "an input that leads to no output is refused by Keras itself")
+@needs_keras(3, 14, "an input that leads to no output is refused by Keras itself")
 def test_an_unused_input_goes():
     part = ramet.cut(MODELS["unused_input"](), outputs="d")
 

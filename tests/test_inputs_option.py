@@ -165,7 +165,7 @@ def test_two_models_on_one_input_make_one_model():
     assert keras.Model(x, [first.output, *second.outputs]).output_shape == [(None, 2), (None, 2)]
 
 
-@needs_keras(3, 13, "a model with an input that leads to no output cannot be made there")
+@needs_keras(3, 14, "a model with an input that leads to no output cannot be made there")
 def test_an_unused_input_may_change_at_will():
     model = MODELS["unused_input"]()
 
@@ -292,7 +292,7 @@ WRONG = {
 
 def in_words_of_keras(text):
     """What a layer itself says, in the words of the Keras under test."""
-    return text if KERAS >= (3, 15) else re.sub(r" with name 'None' of layer '(\w+)'", r' of layer "\1"', text)
+    return text if KERAS >= (3, 13) else re.sub(r" with name 'None' of layer '(\w+)'", r' of layer "\1"', text)
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -76,7 +76,7 @@ def test_a_random_model_and_its_twin_stay_equal_step_by_step(sketch, optimizer):
     _equal_outputs(twin, twin_of(twin), x, training=True)
 
 
-@needs_keras(3, 13, "a file of a model with an input that nothing takes is refused by Keras itself")
+@needs_keras(3, 14, "a file of a model with an input that nothing takes is refused by Keras itself")
 @several
 @given(sketch=functional_models(steps=tuple(step for step in STEPS if step != "shared_across_levels")))
 def test_a_random_twin_is_saved_and_loaded_as_its_original_is(sketch, tmp_path_factory):

@@ -1,7 +1,27 @@
 """Exact, independent twins of Keras models."""
 
-from ramet import errors
-from ramet._api import capture, clone, clone_model, cut, register_copy
+from ramet import edits, errors
+from ramet._api import capture, clone, clone_model, cut, edit, plan, register_copy, select
+from ramet._select import anything, feeds, named, nth, of_class, reads, where, with_config
 
-__all__ = ["capture", "clone", "clone_model", "cut", "errors", "register_copy"]
+__all__ = [
+    "anything",
+    "capture",
+    "clone",
+    "clone_model",
+    "cut",
+    "edit",
+    "edits",
+    "errors",
+    "feeds",
+    "named",
+    "nth",
+    "of_class",
+    "plan",
+    "reads",
+    "register_copy",
+    "select",
+    "where",
+    "with_config",
+]
 __version__ = "0.1.0"

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from ramet.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from ramet._edit import Plan
     from ramet._graph import Graph
+    from ramet._select import Selection
 
 T = TypeVar("T")
 
@@ -141,6 +143,72 @@ def cut(model: Any, outputs: Any) -> Any:
     from ramet._build.cut import cut as take_part
 
     return take_part(model, outputs)
+
+
+def select(model: Any, selector: Any) -> Selection:
+    """The layers of a model that a selector means; print it for paths, shapes and counts.
+
+    Args:
+        model: A model of any kind, or a graph.
+        selector: A selector, a glob over paths, a class, a layer of the model, or a list of these.
+
+    >>> import keras, ramet
+    >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, name="a"), keras.layers.ReLU(name="b")])
+    >>> ramet.select(model, ramet.of_class("Dense")).paths
+    ('a',)
+    """
+    from ramet._graph import Graph
+    from ramet._select import select_in
+
+    if isinstance(model, Graph):
+        return select_in(model, selector)
+    from ramet._capture.tree import places_below
+
+    return select_in(capture(model), selector, {place.path: place.op for place in places_below(model)})
+
+
+def edit(model: T, *edits: Any, seed: int | None = None, unsaved: bool = False) -> T:
+    """An edited twin of a model; the model itself is not changed.
+
+    What no edit touches comes along with its weights, flags, random state and optimizer slots. All selectors are asked about
+    the model as it is passed in; two edits that would change the same thing are refused, `edit(edit(model, a), b)` makes
+    them one after the other. Slots of the optimizer follow their variables, new variables get fresh ones, frozen ones lose
+    theirs. A model whose class makes its own config would not save new calls: it becomes a plain functional model.
+
+    Args:
+        model: A model of any kind. What needs a call graph is refused where there is none.
+        *edits: Edits, as `ramet.edits` makes them, recipes, or lists of these.
+        seed: Makes the weights of new layers repeatable.
+        unsaved: Allow edits inside a class that makes its own parts, and would make the old ones when it is loaded.
+
+    >>> import keras, ramet
+    >>> from ramet import edits as e
+    >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3), keras.layers.Dense(2, name="logits")])
+    >>> ramet.edit(model, e.swap_head(classes=10)).output_shape
+    (None, 10)
+    """
+    from ramet._surgery.door import edit as carry_out
+
+    return carry_out(model, *edits, seed=seed, unsaved=unsaved)  # type: ignore[no-any-return]
+
+
+def plan(model: Any, *edits: Any) -> Plan:
+    """What `edit` would do: what each edit touches, what it skips and why. Nothing is done.
+
+    >>> import keras, ramet
+    >>> from ramet import edits as e
+    >>> model = keras.Sequential(
+    ...     [keras.Input((4,)), keras.layers.Dense(3, name="a"), keras.layers.ReLU(name="b")], name="m"
+    ... )
+    >>> print(ramet.plan(model, e.freeze("a")))
+    Plan for 'm': 1 edit, 1 op touched
+    <BLANKLINE>
+    1. freeze(named('a')): 1 op
+       a  Dense, frozen
+    """
+    from ramet._surgery.door import plan as say
+
+    return say(model, *edits)
 
 
 def register_copy(cls: type, how: str | Callable[[Any, Callable[[Any], Any]], Any]) -> None:

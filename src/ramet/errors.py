@@ -109,6 +109,26 @@ class RebuildError(RametError, ValueError):
     """A model cannot be rebuilt: a layer refused its input, or an output that is used was not computed."""
 
 
+class EditError(RametError, ValueError):
+    """An edit cannot be carried out. `path` says at which op."""
+
+
+class EditConflictError(EditError):
+    """Two edits would change the same thing of one op."""
+
+
+class NeedsCallGraphError(EditError):
+    """An edit concerns a layer that is called by its owner's own code, where no call can be changed."""
+
+
+class LostOnSaveError(EditError):
+    """An edit would be gone once the model is saved and loaded, because a class makes its own config."""
+
+
+class DoesNotFitError(EditError, RebuildError):
+    """What an edit puts in does not fit to what is around it."""
+
+
 class GraphError(RametError, ValueError):
     """A graph breaks its own rules. `problems` lists all of them."""
 

@@ -399,7 +399,7 @@ MASKS = {
         mask_inside_a_nested_model, supports_masking_by_hand,
     )
 }  # fmt: skip
-if KERAS < (3, 13):  # an input that leads to no output is refused by Keras itself
+if KERAS < (3, 14):  # an input that leads to no output is refused by Keras itself
     GRAPHS.pop("unused_input")
 MODELS = GRAPHS | MASKS
 

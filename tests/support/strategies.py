@@ -370,7 +370,7 @@ class Sketch:
         ]
         for kind, tensor in zip(self.inputs, inputs, strict=True):
             pool.put(kind, tensor)
-            if KERAS < (3, 13):
+            if KERAS < (3, 14):
                 keras.ops.negative(tensor)  # an input that nothing takes is refused by Keras itself
         newest = None
         for name, choices in self.steps:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
-import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import keras
-import numpy as np
 
 from ramet._build.clone_model_check import check, in_structure
 from ramet._build.door import clone as clone_by_options
+from ramet._build.draw import drawn_from
 from ramet._build.inputs import new_inputs
 from ramet._build.rebuild import rebuild
 from ramet._build.replacement import CloneFunction, Replacements
 from ramet._build.trampoline import run
 from ramet._build.user_call import UserCall
 from ramet._capture.tree import places_below
-from ramet._keras import rewire, structure
+from ramet._keras import optimizers, rewire, structure
 from ramet._keras.counters import names_untouched
 from ramet._twin.clone import clone
 from ramet.errors import ArgumentError
@@ -47,7 +45,7 @@ def clone_model(
         twin = clone_by_options(model, weights=weights, seed=seed)
     else:
         twin = clone_by_options(model, weights="copy" if weights == "copy" else "share")
-    with _drawn_from(seed), UserCall.unwrapped(call):
+    with drawn_from(seed), UserCall.unwrapped(call):
         asked = clone_function or _same
         replacements = Replacements(asked, call, model, twin, recursive=recursive)
         if unbuilt:
@@ -67,22 +65,6 @@ def clone_model(
 
 def _same(layer: Any) -> Any:
     return layer
-
-
-@contextlib.contextmanager
-def _drawn_from(seed: int | None) -> Iterator[None]:
-    """With a seed, whatever the user's functions make draws from it; Keras' layers draw theirs from Python's generator."""
-    if seed is None:
-        yield
-        return
-    python, numpy = random.getstate(), np.random.get_state()
-    random.seed(seed)
-    np.random.seed(seed % 2**32)
-    try:
-        yield
-    finally:
-        random.setstate(python)
-        np.random.set_state(numpy)
 
 
 def _built_on(model: Any, given: Any, call: UserCall | None) -> Any:
@@ -154,6 +136,5 @@ def _renew_optimizer(model: Any, *, reset: bool) -> None:
     known = [id(v) for v in structure.optimized_variables(optimizer)]
     if not reset and known == [id(v) for v in model.trainable_variables]:
         return
-    parts = (optimizer, getattr(optimizer, "inner_optimizer", None), structure.learning_rate_variable(optimizer))
-    with names_untouched(), keras.saving.custom_object_scope({type(part).__name__: type(part) for part in parts}):
-        rewire.set_optimizer(model, type(optimizer).from_config(optimizer.get_config()))
+    with names_untouched():
+        rewire.set_optimizer(model, optimizers.made_again(optimizer))

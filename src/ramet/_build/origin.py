@@ -19,22 +19,26 @@ class Origin:
         path: Where the graph stands below it.
         names: By the id of an input tensor, the names of the outermost model's inputs that arrive there.
         fit: Which nested models were called, and with what.
+        word: What is being done to the model.
     """
 
-    def __init__(self, model: str, path: str, names: dict[int, tuple[str, ...]], fit: Fit) -> None:
+    def __init__(
+        self, model: str, path: str, names: dict[int, tuple[str, ...]], fit: Fit, word: str = "rebuild"
+    ) -> None:
         self.fit = fit
+        self._word = word
         self._model = model
         self._path = path
         self._names = names
 
     @classmethod
-    def of_inputs(cls, model: Any, old: list[Any], new: list[Any]) -> Origin:
+    def of_inputs(cls, model: Any, old: list[Any], new: list[Any], word: str = "rebuild") -> Origin:
         """At the outermost model: each input that is not what it was stands for itself."""
         changed = ((a, b) for a, b in zip(old, new, strict=True) if (a.shape, a.dtype) != (b.shape, b.dtype))
         names: dict[int, tuple[str, ...]] = {
             id(a): (f"'{a.name}' of shape {tuple(b.shape)} and dtype {b.dtype}",) for a, b in changed
         }
-        return cls(model.name, "", names, Fit())
+        return cls(model.name, "", names, Fit(), word)
 
     def follow(self, call: Any) -> None:
         """What arrives at a call leaves it, too."""
@@ -47,7 +51,7 @@ class Origin:
         names = self._arriving(call)
         own = keras.tree.flatten(structure.inputs_of(structure.function_of(call.operation)))
         path = f"{self._path}{call.operation.name}/"
-        return Origin(self._model, path, {id(tensor): names for tensor in own}, self.fit)
+        return Origin(self._model, path, {id(tensor): names for tensor in own}, self.fit, self._word)
 
     def refusal(self, call: Any, op: Any, arguments: Any, error: Exception) -> RebuildError:
         """The error for an op that did not take what it was called with."""
@@ -57,7 +61,7 @@ class Origin:
         on = f" on the input{'s' if len(blamed) > 1 else ''} {_and(blamed)}" if blamed else ""
         shapes = [str(tuple(t.shape)) for t in keras.tree.flatten(arguments) if isinstance(t, keras.KerasTensor)]
         return RebuildError(
-            f"Cannot rebuild '{self._model}'{on}: the {word} '{path}' refused what it was called with.",
+            f"Cannot {self._word} '{self._model}'{on}: the {word} '{path}' refused what it was called with.",
             found=f"{_and(shapes)} at '{path}'; {type(error).__name__}: {_first_line(error)}",
             fix="choose inputs that this layer accepts, or replace the layer.",
             path=path,

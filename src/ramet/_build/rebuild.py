@@ -13,6 +13,7 @@ from typing import Any
 import keras
 
 from ramet._build.mask import KeptMasks
+from ramet._build.orders import Orders, accepted
 from ramet._build.origin import Origin
 from ramet._build.trampoline import Work
 from ramet._capture.masks import mask_kinds
@@ -28,44 +29,66 @@ CallOp = Callable[..., Any]
 
 def rebuild(
     model: Any,
-    inputs: Any,
+    inputs: Any = None,
     *,
     call_op: CallOp | None = None,
     swap: dict[int, Any] | None = None,
     origin: Origin | None = None,
+    orders: Orders | None = None,
 ) -> Work:
-    """Give a twin new calls, beginning at other inputs. In place; the work answers with the model to go on with.
+    """Give a twin new calls. In place; the work answers with the model to go on with.
 
     Args:
         model: A twin with a call graph; it is changed.
-        inputs: Input tensors in the structure of its inputs.
+        inputs: Input tensors in the structure of its inputs: every call that depends on them is made anew. Without them
+            only what the orders concern.
         call_op: Makes one call; by default the op is simply called.
         swap: Ops to call instead of the twin's own, by id.
         origin: For a nested model, what of the outermost model's inputs arrives at its own.
+        orders: What shall be different at some calls.
     """
+    orders = Orders(swap={} if swap is None else swap) if orders is None else orders
     function = structure.function_of(model)
-    own, given = keras.tree.flatten(structure.inputs_of(function)), keras.tree.flatten(inputs)
-    replaced = dict(zip(map(id, own), given, strict=True))
-    origin = Origin.of_inputs(model, own, given) if origin is None else origin
+    own = keras.tree.flatten(structure.inputs_of(function))
+    given = own if inputs is None else keras.tree.flatten(inputs)
+    inputs = structure.inputs_of(function) if inputs is None else inputs
+    replaced = {} if given is own else dict(zip(map(id, own), given, strict=True))
+    origin = Origin.of_inputs(model, own, given, orders.word) if origin is None else origin
     kept_alive = ordered(structure.calls_of(function))
     masks = KeptMasks(kept_alive, replaced)
     stale = {
-        id(call) for call in kept_alive if call.is_input and replaced.get(id(call.outputs[0])) is not call.outputs[0]
+        id(call)
+        for call in kept_alive
+        if call.is_input and replaced.get(id(call.outputs[0]), call.outputs[0]) is not call.outputs[0]
     }
+
+    def successor(tensor: Any) -> Any:
+        return replaced.get(id(tensor), tensor)
+
     for call in kept_alive:
-        if call.is_input or not any(id(tensor) in replaced for tensor in call.input_tensors):
+        concerned = orders.concern(call)
+        if call.is_input and concerned:
+            first = successor(call.outputs[0])
+            replaced[id(call.outputs[0])] = orders.at(call).led_on(first, _Maker(origin, call, orders, call_op))
+        if call.is_input or not (concerned or any(id(tensor) in replaced for tensor in call.input_tensors)):
             continue
         stale.add(id(call))
         if id(call.outputs[0]) in replaced:
             continue  # a mask that was needed before its turn
-        op = (swap or {}).get(id(call.operation), call.operation)
+        op = orders.swap.get(id(call.operation), call.operation)
         args, kwargs = arguments_of(call, replaced)
+        kwargs = kwargs if op is call.operation else accepted(op, kwargs)
         origin.follow(call)
         if op is call.operation and structure.function_of(op) is not None:
             fitting = origin.fit.inputs_for(call, args, kwargs)
             if fitting is not None:
-                yield rebuild(op, fitting, origin=origin.inside(call))
-        outputs = _call(origin, call, op, args, kwargs, call_op)
+                inner = Orders(refit=orders.refit, word=orders.word)
+                yield rebuild(op, fitting, origin=origin.inside(call), orders=inner)
+        make = _Maker(origin, call, orders, call_op)
+        if id(call) in orders.calls:
+            outputs = orders.calls[id(call)].made(op, args, kwargs, make, successor)
+        else:
+            outputs = make(op, args, kwargs)
         found = keras.tree.flatten(outputs)
         if len(found) < len(call.outputs):
             _require(model, call, found, function)
@@ -74,7 +97,7 @@ def rebuild(
             masks.keep(old, new)
     ops = list(function.operations)
     rewire.forget_calls(ops, stale)
-    outputs = keras.tree.map_structure(lambda tensor: replaced.get(id(tensor), tensor), structure.outputs_of(function))
+    outputs = keras.tree.map_structure(successor, structure.outputs_of(function))
     with names_untouched(), rewire.unused_inputs_allowed(given):
         donor = keras.Model(inputs, outputs)
     if isinstance(model, keras.Sequential):
@@ -84,7 +107,7 @@ def rebuild(
         rewire.adopt_sequence(model, donor)
     else:
         rewire.adopt_graph(model, donor)
-        rewire.replace_parts(model, replaced | (swap or {}))
+        rewire.replace_parts(model, replaced | orders.swap)
     return model
 
 
@@ -126,13 +149,24 @@ def _written_by_keras(call: Any, kinds: dict[int | str, MaskKind]) -> bool:
     )
 
 
-def _call(origin: Origin, call: Any, op: Any, args: Any, kwargs: Any, call_op: CallOp | None) -> Any:
-    try:
-        return op(*args, **kwargs) if call_op is None else call_op(op, *args, **kwargs)
-    except RametError:
-        raise
-    except Exception as error:
-        raise origin.refusal(call, op, (args, kwargs), error) from error
+class _Maker:
+    """Makes one call, and says who refused what."""
+
+    def __init__(self, origin: Origin, call: Any, orders: Orders, call_op: CallOp | None) -> None:
+        self._origin, self._call, self._orders, self._call_op = origin, call, orders, call_op
+
+    def __call__(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            try:
+                return op(*args, **kwargs) if self._call_op is None else self._call_op(op, *args, **kwargs)
+            except ValueError:
+                if self._orders.refit is None or not self._orders.refit(op, args, kwargs):
+                    raise
+                return op(*args, **kwargs)
+        except RametError:
+            raise
+        except Exception as error:
+            raise self._origin.refusal(self._call, op, (args, kwargs), error) from error
 
 
 def _require(model: Any, call: Any, found: list[Any], function: Any) -> None:

@@ -6,16 +6,16 @@ layer of the original means: a new layer object in its place, the original's is 
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from typing import Any
 
 import keras
 
+from ramet._build.build_like import build_like, place_below
 from ramet._build.rebuild import arguments_of, rebuild
 from ramet._build.trampoline import Work, run
 from ramet._capture.tree import places_below
-from ramet._keras import names, structure
+from ramet._keras import structure
 from ramet._twin.clone import clone
 from ramet.errors import ArgumentError
 
@@ -69,9 +69,9 @@ class Replacements:
         if not isinstance(result, keras.Operation):
             return PlainFunction(result, op.name)
         result = self._off_the_original(result)
-        _place_below(result, held, op)
+        place_below(result, held, op)
         if type(result) is type(op) and self._is_entered(op):
-            _build_like(result, op)
+            build_like(result, op)
             return (yield self._held(op, result))
         return result
 
@@ -87,7 +87,7 @@ class Replacements:
             new = yield self.of(inner, held if result.name != op.name else None)
             if not isinstance(new, keras.Layer):
                 raise _no_layer(inner, new)
-            _build_like(new, inner)
+            build_like(new, inner)
             if new is not held:
                 replace[id(held)] = new
         return clone(result, share=_state_of(result), replace=replace) if replace else result
@@ -152,33 +152,6 @@ class PlainFunction:
 
 def _state_of(layer: Any) -> list[Any]:
     return [part for v in layer.variables for part in (v, structure.value_of(v)) if part is not None]
-
-
-def _build_like(new: Any, old: Any) -> None:
-    """Build a layer as another was. One that leaves it to its layers to be built when it is called: by such a call."""
-    if new.built or not old.built:
-        return
-    config = old.get_build_config() or {}
-    if type(new).build in (keras.Layer.build, keras.Model.build) and structure.layers_of(new):
-        if "input_shape" not in config:
-            return
-        with contextlib.ExitStack() as scopes:
-            for name in filter(None, [*(getattr(new, names.PARENT_PATH) or "").split("/"), new.name]):
-                scopes.enter_context(keras.name_scope(name))
-            tensors = keras.tree.map_shape_structure(keras.KerasTensor, config["input_shape"])
-            try:
-                keras.Operation.compute_output_spec(new, tensors)
-            except Exception:  # noqa: BLE001  # what a user's call raises; the layer is built when it is called
-                return
-    new.build_from_config(config)
-
-
-def _place_below(new: Any, *olds: Any) -> None:
-    """The paths of a new layer's variables begin with the names above the layer that gave way."""
-    if isinstance(new, keras.Layer) and not new.built and getattr(new, names.PARENT_PATH) is None:
-        above = [path for old in olds if (path := getattr(old, names.PARENT_PATH, None)) is not None]
-        if above:
-            setattr(new, names.PARENT_PATH, above[0])
 
 
 def _no_layer(op: Any, result: Any) -> ArgumentError:

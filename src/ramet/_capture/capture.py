@@ -38,6 +38,14 @@ def capture(model: Any) -> Graph:
     return _graph_of(top, built, root=root.with_changes(graph=None))
 
 
+def live_calls(model: Any) -> dict[str, Any]:
+    """The calls of a model with a call graph, by the ids that its graph has for them."""
+    top = next(iter(places_below(model)))
+    calls = ordered(structure.calls_of(structure.function_of(model)))
+    ids = _call_ids(calls, {id(child.op): child.id for child in top.called})
+    return {ids[id(call)]: call for call in calls}
+
+
 def _op(place: Place, variables: tuple[VariableSpec, ...], built: dict[int, Op]) -> Op:
     op = place.op
     if place.same_as is not None:

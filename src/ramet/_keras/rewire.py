@@ -165,3 +165,10 @@ def _all_layers(model: Any) -> list[Any]:
 def rename(op: Any, name: str) -> None:
     """Another name for an op; its variables keep their paths."""
     op.__dict__["name"] = name
+
+
+def take_compiled(model: Any, old: Any) -> None:
+    """What `compile()` left on one model stands on another; the one that had it is no longer used."""
+    for name in names.COMPILED:
+        if name in old.__dict__:
+            setattr(model, name, old.__dict__[name])

@@ -83,6 +83,27 @@ def makes_its_own_config(model: Any) -> bool:
     return False
 
 
+def has_its_own_call(model: Any) -> bool:
+    """Whether a model with a call graph does something else than its calls when it is called."""
+    plain = keras.Sequential.call if isinstance(model, keras.Sequential) else _functional_call(model)
+    return "call" in model.__dict__ or getattr(type(model), "call", None) is not plain
+
+
+def _functional_call(model: Any) -> Any:
+    for base in type(model).__mro__:
+        if base.__module__.startswith("keras.src.models") and "call" in base.__dict__:
+            return base.__dict__["call"]
+    return None
+
+
+def saves_its_calls(model: Any) -> bool:
+    """Whether the config of a model with a call graph says its layers and calls, so that a file brings them back."""
+    if not makes_its_own_config(model):
+        config = model.get_config()
+        return isinstance(model, keras.Sequential) or ("layers" in config and "input_layers" in config)
+    return False
+
+
 def raw_attributes(op: Any) -> dict[str, Any]:
     """The settings of a raw operation: what it holds besides its name and calls."""
     own = {names.INBOUND, names.OUTBOUND, names.AUTO_CONFIG, "name", names.LOCK, names.REMAT}
@@ -92,6 +113,11 @@ def raw_attributes(op: Any) -> dict[str, Any]:
 def calls_made(op: Any) -> list[Any]:
     """All calls of an op, in the order they were made, from every model it was used in."""
     return calls.inbound(op)
+
+
+def calls_following(op: Any) -> list[Any]:
+    """All calls that take a value of an op's, from every model."""
+    return calls.outbound(op)
 
 
 def generators_of(layer: Any) -> list[Any]:
@@ -118,3 +144,14 @@ def default_of(op: Any, argument: str) -> Any:
     """The default of an argument of an op's call, or a value that equals nothing."""
     parameter = inspect.signature(op.call).parameters.get(argument)
     return inspect.Parameter.empty if parameter is None else parameter.default
+
+
+def arguments_by_name(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call, each under the name of its parameter."""
+    return dict(zip(inspect.signature(op.call).parameters, args, strict=False)) | kwargs
+
+
+def set_build_config(layer: Any, config: dict[str, Any]) -> None:
+    """Let a layer say that it was built with other shapes."""
+    shapes = config.get("shapes_dict", {"input_shape": config.get("input_shape")})
+    layer.__dict__[names.BUILD_SHAPES] = shapes

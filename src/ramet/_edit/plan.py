@@ -1,0 +1,115 @@
+"""What edits would do to a model, before anything is done."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from html import escape as escape_html
+from typing import Any
+
+from ramet._edit.edit import Edit
+from ramet._graph import escape
+
+_LIMIT = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """One op that an edit changes.
+
+    Attributes:
+        path: Where it stands.
+        what: What happens to it, in a few words.
+        calls: The calls it happens at; all of them when empty.
+        claims: The aspects of the op that are changed. Two edits may not claim the same one.
+        detail: What the edit needs to know again when it is carried out.
+    """
+
+    path: str
+    what: str
+    calls: tuple[str, ...] = ()
+    claims: frozenset[str] = frozenset()
+    detail: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """One op that an edit leaves alone although it might be meant, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one edit would do."""
+
+    edit: Edit
+    touched: tuple[Touch, ...] = ()
+    skipped: tuple[Skip, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a list of edits would do to one model. Nothing has been done.
+
+    Attributes:
+        model: The model's name.
+        steps: One for each edit.
+        notes: What concerns the model as a whole.
+    """
+
+    model: str
+    steps: tuple[Step, ...]
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def to_text(self, limit: int | None = _LIMIT) -> str:
+        """The plan to read; at most `limit` ops an edit."""
+        touched = len({touch.path for step in self.steps for touch in step.touched})
+        lines = [f"Plan for '{escape(self.model)}': {_count(len(self.steps), 'edit')}, {_count(touched, 'op')} touched"]
+        for number, step in enumerate(self.steps, 1):
+            kept = ", the same function" if step.edit.preserving else ""
+            lines += ["", f"{number}. {escape(repr(step.edit))}: {_count(len(step.touched), 'op')}{kept}"]
+            width = max((len(escape(touch.path)) for touch in step.touched[:limit]), default=0)
+            rows = [(f"   {escape(t.path):<{width}}  {escape(t.what)}{_at(t)}").rstrip() for t in step.touched]
+            lines += _cut(rows, limit)
+            lines += _cut([f"   skipped {escape(s.path)}: {escape(s.reason)}" for s in step.skipped], limit)
+            lines += [f"   note: {escape(note)}" for note in step.notes]
+        if self.notes:
+            lines += ["", *(f"note: {escape(note)}" for note in self.notes)]
+        return "\n".join(lines)
+
+    def to_json(self) -> str:
+        """The plan as JSON: `{"format": "ramet.plan", "version": 1, ...}`."""
+        steps = [
+            {
+                "edit": repr(step.edit),
+                "kind": step.edit.kind,
+                "preserving": step.edit.preserving,
+                "touched": [{"path": t.path, "what": t.what, "calls": list(t.calls)} for t in step.touched],
+                "skipped": [{"path": s.path, "reason": s.reason} for s in step.skipped],
+                "notes": list(step.notes),
+            }
+            for step in self.steps
+        ]
+        record = {"format": "ramet.plan", "version": 1, "model": self.model, "steps": steps, "notes": list(self.notes)}
+        return json.dumps(record, indent=1)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape_html(self.to_text())}</pre>"
+
+
+def _at(touch: Touch) -> str:
+    return f", at {', '.join(touch.calls)}" if touch.calls else ""
+
+
+def _cut(rows: list[str], limit: int | None) -> list[str]:
+    return rows if limit is None or len(rows) <= limit else [*rows[:limit], f"   and {len(rows) - limit:,} more"]
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"

@@ -1,0 +1,137 @@
+"""The parts of a layer by kind: its settings, its variables, the layers it holds; and changing them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+
+from ramet._keras import names, structure
+
+# What every layer holds for the bookkeeping of Keras or the backend, and what is said elsewhere.
+_BOOKKEEPING = frozenset(
+    {
+        names.INBOUND,
+        names.OUTBOUND,
+        names.TRACKER,
+        names.LAYERS,
+        names.OWN_TRAINABLE,
+        names.OWN_NON_TRAINABLE,
+        names.SEED_GENERATORS,
+        names.LOCK,
+        names.PATH,
+        names.PARENT_PATH,
+        names.LOSS_IDS,
+        "_losses",
+        "_losses_override",
+        "_metrics",
+        "_called",
+        "_trainable",
+        names.BUILD_SHAPES,
+        "_tracked",
+        "_saved_model_inputs_spec",
+        "_saved_model_arg_spec",
+        "build",
+        "quantize",
+        "built",
+        "name",
+        "training",
+    }
+)
+# torch's own attributes of a module.
+_TORCH = frozenset(
+    {
+        "_parameters",
+        "_buffers",
+        "_modules",
+        "_non_persistent_buffers_set",
+        "_backward_pre_hooks",
+        "_backward_hooks",
+        "_is_full_backward_hook",
+        "_forward_hooks",
+        "_forward_hooks_with_kwargs",
+        "_forward_hooks_always_called",
+        "_forward_pre_hooks",
+        "_forward_pre_hooks_with_kwargs",
+        "_state_dict_hooks",
+        "_state_dict_pre_hooks",
+        "_load_state_dict_pre_hooks",
+        "_load_state_dict_post_hooks",
+    }
+)
+# TensorFlow's own attributes of a trackable begin like this.
+_TENSORFLOW = ("_self_", "_obj_reference_counts")
+
+
+def settings_of(layer: Any) -> dict[str, Any]:
+    """The attributes of a layer that are no bookkeeping. On torch, layers it holds stand apart from the others."""
+    found = dict(layer.__dict__)
+    found |= {name: part for name, part in (found.get("_modules") or {}).items() if name != names.TORCH_PARAMS}
+    return {
+        name: value
+        for name, value in found.items()
+        if name not in _BOOKKEEPING and name not in _TORCH and not name.startswith(_TENSORFLOW)
+    }
+
+
+def layers_by_attribute(layer: Any) -> dict[str, Any]:
+    """The layers that stand in attributes of their own."""
+    return {name: part for name, part in settings_of(layer).items() if isinstance(part, keras.Layer)}
+
+
+def own_variables(layer: Any) -> list[Any]:
+    """The weights a layer owns itself."""
+    return [variable for variable, is_weight in structure.variables_of(layer) if is_weight]
+
+
+def put(layer: Any, name: str, value: Any) -> None:
+    """Set an attribute of a layer, whether Keras would let it be set or not."""
+    try:
+        setattr(layer, name, value)
+    except AttributeError:
+        layer.__dict__[name] = value
+
+
+def adopt(layer: Any, variable: Any) -> None:
+    """Hold a variable that another layer of the same class made, under the same attribute."""
+    prefix = layer.path or layer.name
+    variable.__dict__[names.PATH] = f"{prefix}/{variable.name}"
+    variable.trainable = variable.trainable and layer.trainable
+    tracker = layer.__dict__[names.TRACKER]
+    store = "trainable_variables" if variable.trainable else "non_trainable_variables"
+    getattr(tracker, names.STORES)[store][1].append(variable)
+    getattr(tracker, names.STORED_IDS)[store].add(id(variable))
+
+
+def drop(layer: Any, variable: Any) -> None:
+    """Hold a variable no more."""
+    tracker = layer.__dict__[names.TRACKER]
+    for store, (_, items) in getattr(tracker, names.STORES).items():
+        items[:] = [item for item in items if item is not variable]
+        getattr(tracker, names.STORED_IDS)[store].discard(id(variable))
+
+
+def order_variables(layer: Any, order: list[Any]) -> None:
+    """List the variables in this order, each in the list it is in."""
+    place = {id(variable): number for number, variable in enumerate(order)}
+    tracker = layer.__dict__[names.TRACKER]
+    for store in ("trainable_variables", "non_trainable_variables"):
+        items = getattr(tracker, names.STORES)[store][1]
+        items[:] = sorted(items, key=lambda variable: place.get(id(variable), len(place)))
+
+
+def set_path_like(variable: Any, other: Any) -> None:
+    """Let a variable say that it stands where another one does."""
+    variable.__dict__[names.PATH] = other.path
+
+
+def patch_variable(variable: Any, before: Any, after: Any) -> None:
+    """Take over what differs between two other variables: a regulariser, a constraint."""
+    for name in ("regularizer", "constraint", "autocast", "aggregation"):
+        old, new = (getattr(one, name, None) for one in (before, after))
+        if _said(old) != _said(new):
+            setattr(variable, name, new)
+
+
+def _said(value: Any) -> Any:
+    return (type(value), value.get_config()) if hasattr(value, "get_config") else value

@@ -1,0 +1,53 @@
+"""Another name for an op in place, with the paths of its variables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+
+from ramet._keras import calls, names
+
+
+def rename_op(op: Any, name: str) -> None:
+    """Give an op another name; every path that leads through it says so, and an input's tensor is called like it."""
+    old = op.name
+    op.__dict__["name"] = name
+    if isinstance(op, keras.layers.InputLayer):
+        for call in calls.inbound(op):
+            for tensor in call.outputs:
+                tensor.__dict__["name"] = name
+    if not isinstance(op, keras.Layer):
+        return
+    before = op.__dict__.get(names.PATH)
+    if before is None:
+        return
+    above = before.rpartition("/")[0] if before.rpartition("/")[2] == old else None
+    after = before if above is None else f"{above}/{name}".lstrip("/")
+    _move(op, before, after)
+
+
+def _move(op: Any, before: str, after: str) -> None:
+    def moved(path: str | None) -> str | None:
+        if path == before:
+            return after
+        return f"{after}{path.removeprefix(before)}" if path is not None and path.startswith(f"{before}/") else path
+
+    waiting, seen = [op], set()
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        for attribute in (names.PATH, names.PARENT_PATH):
+            if attribute in part.__dict__:
+                part.__dict__[attribute] = moved(part.__dict__[attribute])
+        waiting.extend(getattr(part, names.LAYERS, None) or ())
+    for variable in op.variables:
+        variable.__dict__[names.PATH] = moved(variable.path)
+
+
+def name_outputs(function: Any) -> None:
+    """The outputs of a functional model are called like the ops that make them."""
+    found = [calls.history(tensor) for tensor in function.outputs]
+    function.__dict__["output_names"][:] = [one[0].name for one in found if one is not None]

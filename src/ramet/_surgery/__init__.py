@@ -1,0 +1,1 @@
+"""Edits carried out on a live model, with its weights."""

@@ -1,0 +1,95 @@
+"""The orders of all edits, carried out on the twin: from the inside out, each graph once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ramet._build.build_like import build_like
+from ramet._build.rebuild import rebuild
+from ramet._build.trampoline import run
+from ramet._keras import exchange, rewire, structure
+from ramet._surgery.carry import carry_weights
+from ramet._surgery.optimizer import renew_optimizer
+from ramet._surgery.order import inside, inside_first
+from ramet._surgery.saving import become_plain
+from ramet._surgery.scene import Scene
+
+
+def carry_out(scene: Scene) -> Any:
+    """The twin after all orders; the model to go on with."""
+    orders, twin = scene.orders, scene.twin
+    changed_calls: set[int] = set()
+    for op in inside_first(twin):
+        if structure.function_of(op) is None:
+            changed = _exchange_held(op, inside(op), orders.swap)
+        else:
+            inputs = scene.inputs if op is twin else None
+            calls = structure.calls_of(structure.function_of(op))
+            changed = inputs is not None or any(map(orders.concern, calls))
+            _exchange_held(op, _only_held(op), orders.swap)
+            if changed:
+                changed_calls.add(id(op))
+                new = run(rebuild(op, inputs, orders=orders))
+                if new is not op:
+                    _become_functional(op, new)
+                    orders.replace(op, new)
+        if changed or any(id(child) in orders.again for child in inside(op)):
+            orders.touch(op)
+    result = orders.swap.get(id(twin), twin)
+    for op in inside_first(result):
+        if id(op) in changed_calls:
+            become_plain(op)
+    forget_lost_calls(result)
+    carry_weights(scene)
+    exchange.follow_torch_upwards(result)
+    renew_optimizer(result, scene.successors)
+    return result
+
+
+def _exchange_held(op: Any, children: list[Any], swap: dict[int, Any]) -> bool:
+    """New layers in the place of those that an op holds and calls by its own code."""
+    new_for = {id(child): swap[id(child)] for child in children if id(child) in swap}
+    if not new_for:
+        return False
+    exchange.exchange(op, new_for)
+    for child in children:
+        if id(child) in new_for:
+            build_like(new_for[id(child)], child)
+    return True
+
+
+def _only_held(model: Any) -> list[Any]:
+    called = {id(op) for op in structure.function_of(model).operations}
+    return [layer for layer in structure.layers_of(model) if id(layer) not in called]
+
+
+def _become_functional(old: Any, new: Any) -> None:
+    """A Sequential that is no sequence any more: the functional model has its flags and compile settings."""
+    exchange.own_flag(new, trainable=old.trainable)
+    rewire.take_compiled(new, old)
+
+
+def forget_lost_calls(model: Any) -> None:
+    """Ops remember the calls of the graphs that they are in, those that made a mask in there, and no others."""
+    ops = inside_first(model)
+    functions = [function for op in ops if (function := structure.function_of(op)) is not None]
+    called = {id(op): op for op in ops} | {id(op): op for function in functions for op in function.operations}
+    known = _calls_alive([call for function in functions for call in structure.calls_of(function)])
+    listed = [call for op in called.values() for call in structure.calls_made(op) + structure.calls_following(op)]
+    lost = {id(call) for call in listed if id(call) not in known}
+    if lost:
+        rewire.forget_calls(list(called.values()), lost)
+
+
+def _calls_alive(calls: list[Any]) -> set[int]:
+    known: set[int] = set()
+    waiting = list(calls)
+    while waiting:
+        call = waiting.pop()
+        if id(call) in known:
+            continue
+        known.add(id(call))
+        masks = filter(None.__ne__, map(structure.mask_of, call.outputs))
+        found = [structure.producing_call(tensor) for tensor in (*call.input_tensors, *masks)]
+        waiting.extend(other for other in found if other is not None)
+    return known

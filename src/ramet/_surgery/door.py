@@ -1,0 +1,74 @@
+"""The doors: `edit` carries edits out on a twin, `plan` says what they would do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+
+from ramet._build.draw import drawn_from
+from ramet._edit import Edit, Plan, Step, as_edits
+from ramet._surgery.carry_out import carry_out
+from ramet._surgery.conflict import check_conflicts
+from ramet._surgery.kinds import KINDS
+from ramet._surgery.saving import becomes_plain, check_saved
+from ramet._surgery.scene import Scene
+from ramet._twin.clone import clone
+from ramet.errors import NotAModelError
+
+
+def edit(model: Any, *edits: Any, seed: int | None = None, unsaved: bool = False) -> Any:
+    """The edited twin; see `ramet.edit`."""
+    wanted = _checked(model, edits)
+    scene = Scene(model, clone(model))
+    steps = _steps(wanted, scene)
+    with drawn_from(seed):
+        for one, step in zip(wanted, steps, strict=True):
+            KINDS[one.kind].carry_out(one, step, scene)
+        result = carry_out(scene)
+        if not unsaved:
+            for path, holder in scene.changed_holders():
+                check_saved(holder, path)
+    return result
+
+
+def plan(model: Any, *edits: Any) -> Plan:
+    """What the edits would do; see `ramet.plan`."""
+    wanted = _checked(model, edits)
+    scene = Scene(model, model)
+    steps = _steps(wanted, scene)
+    return Plan(model.name, tuple(steps), tuple(_notes(steps, scene)))
+
+
+def _steps(edits: tuple[Edit, ...], scene: Scene) -> list[Step]:
+    steps = [KINDS[one.kind].touch(one, scene) for one in edits]
+    check_conflicts(steps)
+    return steps
+
+
+def _notes(steps: list[Step], scene: Scene) -> Iterator[str]:
+    """What becomes of classes that would not save an edit."""
+    told: set[int] = set()
+    for step in steps:
+        for touch in step.touched:
+            for path in ["", *reversed(scene.ancestors(touch.path))]:
+                op = scene.op_or_twin(path)
+                if id(op) not in told and step.edit.kind not in _KEEP_CALLS and becomes_plain(op):
+                    told.add(id(op))
+                    name = f"'{path}'" if path else "the result"
+                    yield f"{name} becomes a plain functional model: {type(op).__name__} would not save the new calls."
+
+
+# These change no call: a class that makes its own config stays.
+_KEEP_CALLS = frozenset({"freeze", "unfreeze"})
+
+
+def _checked(model: Any, edits: Any) -> tuple[Edit, ...]:
+    if not isinstance(model, keras.Model):
+        raise NotAModelError(
+            f"Cannot edit an object of class {type(model).__name__}: it is not a model.",
+            expected="a keras model",
+            fix="pass a model; put a layer on its own into a keras.Sequential.",
+        )
+    return as_edits(edits)

@@ -1,0 +1,54 @@
+"""Which file carries out which kind of edit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ramet._edit import Edit, Step
+from ramet._surgery import (
+    activation,
+    batchnorm,
+    dropout,
+    flags,
+    flattening,
+    head,
+    inserting,
+    lora,
+    renaming,
+    replacing,
+    resizing,
+    splicing,
+    updating,
+)
+from ramet._surgery.scene import Scene
+
+
+class Kind(NamedTuple):
+    """How one kind of edit finds what it touches, and how it is carried out."""
+
+    touch: Callable[[Edit, Scene], Step]
+    carry_out: Callable[[Edit, Step, Scene], Any]
+
+
+KINDS: dict[str, Kind] = {
+    "replace": Kind(replacing.touch, replacing.carry_out),
+    "wrap": Kind(replacing.touch, replacing.carry_out),
+    "insert_before": Kind(inserting.touch, inserting.carry_out),
+    "insert_after": Kind(inserting.touch, inserting.carry_out),
+    "remove": Kind(inserting.touch, inserting.carry_out),
+    "splice": Kind(splicing.touch, splicing.carry_out),
+    "rename": Kind(renaming.touch, renaming.carry_out),
+    "prefix": Kind(renaming.touch, renaming.carry_out),
+    "update": Kind(updating.touch, updating.carry_out),
+    "freeze": Kind(flags.touch_trainable, flags.carry_out_trainable),
+    "unfreeze": Kind(flags.touch_trainable, flags.carry_out_trainable),
+    "cast": Kind(flags.touch_cast, flags.carry_out_cast),
+    "resize_input": Kind(resizing.touch, resizing.carry_out),
+    "swap_head": Kind(head.touch, head.carry_out),
+    "flatten": Kind(flattening.touch, flattening.carry_out),
+    "fold_batchnorm": Kind(batchnorm.touch, batchnorm.carry_out),
+    "drop_dropout": Kind(dropout.touch, dropout.carry_out),
+    "split_activation": Kind(activation.touch, activation.carry_out),
+    "merge_lora": Kind(lora.touch, lora.carry_out),
+}

@@ -1,0 +1,36 @@
+"""The optimizer of an edited model: slots follow their variables, new ones get fresh slots, frozen ones lose theirs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+
+from ramet._keras import optimizers, rewire, structure
+from ramet._keras.counters import names_untouched
+
+
+def renew_optimizer(model: Any, successors: dict[int, Any]) -> None:
+    """Build the optimizer for the variables that the model trains now, with the slots of those it had.
+
+    Args:
+        model: The edited model.
+        successors: By the id of a new variable, the old one whose slots it takes.
+    """
+    optimizer = getattr(model, "optimizer", None) if getattr(model, "compiled", False) else None
+    if optimizer is None:
+        return
+    if not optimizer.built:
+        rewire.set_optimizer(model, optimizer)
+        return
+    now = list(model.trainable_variables)
+    if [id(v) for v in structure.optimized_variables(optimizer)] == [id(v) for v in now]:
+        rewire.set_optimizer(model, optimizer)
+        return
+    with names_untouched():
+        new = optimizers.made_again(optimizer)
+        new.build(now)
+    for old, fresh in optimizers.slot_pairs(optimizer, new, successors):
+        if tuple(old.shape) == tuple(fresh.shape):
+            fresh.assign(keras.ops.cast(old.value, fresh.dtype))
+    rewire.set_optimizer(model, new)

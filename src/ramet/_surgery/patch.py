@@ -1,0 +1,113 @@
+"""A layer changed in place into what another setting would have made of it.
+
+Two layers are made from the config, as it is and changed. What differs between them is what the setting decides, and only
+that is taken over: whatever else the layer is and holds, it stays, variables and flags first of all.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+
+from ramet._keras import exchange, layers
+from ramet._surgery.alike import alike
+from ramet._weights.policy import adapt
+from ramet.errors import EditError
+
+
+def patch(layer: Any, as_it_is: Any, changed: Any, path: str, *, policy: str = "refuse") -> dict[int, Any]:
+    """Change a layer in place. Returns, by the id of each new variable, the old one that it stands for.
+
+    Args:
+        layer: The layer to change.
+        as_it_is: A layer made from its config.
+        changed: One made from the changed config; its parts are used.
+        path: Where the layer stands.
+        policy: What happens to weights whose shape changes.
+    """
+    successors: dict[int, Any] = {}
+    waiting = [(layer, as_it_is, changed, path)]
+    while waiting:
+        ours, same, other, where = waiting.pop()
+        inner = [layers.layers_by_attribute(one) for one in (ours, same, other)]
+        shared = inner[0].keys() & inner[1].keys() & inner[2].keys()
+        kept = {name for name in shared if type(inner[1][name]) is type(inner[2][name]) is type(inner[0][name])}
+        successors |= _patch_one(ours, same, other, where, kept, policy)
+        waiting.extend(
+            (inner[0][name], inner[1][name], inner[2][name], f"{where}/{inner[0][name].name}") for name in sorted(kept)
+        )
+    return successors
+
+
+def _patch_one(ours: Any, same: Any, other: Any, path: str, kept: set[str], policy: str) -> dict[int, Any]:
+    successors = _patch_variables(ours, same, other, path, policy)
+    mine = set(map(id, layers.own_variables(ours)))
+    before, after = layers.settings_of(same), layers.settings_of(other)
+    with exchange.unlocked(ours):
+        for name in before.keys() - after.keys():
+            if name in ours.__dict__:
+                delattr(ours, name)
+        for name, value in after.items():
+            if name in kept:
+                continue
+            if isinstance(value, keras.Variable):
+                if id(value) in mine:  # a new one, which nothing of the layer stands for
+                    layers.put(ours, name, value)
+            elif name not in before or not alike(before[name], value):
+                _check_plain(value, name, path)
+                layers.put(ours, name, value)
+    return successors
+
+
+def _check_plain(value: Any, name: str, path: str) -> None:
+    """A list of layers or variables is not taken over: those of the layer itself would be lost."""
+    items = keras.tree.flatten(value) if isinstance(value, list | tuple | dict) else ()
+    if any(isinstance(item, keras.Layer | keras.Variable) for item in items):
+        raise EditError(
+            f"Cannot update '{path}': with this setting its attribute '{name}' holds other layers or variables.",
+            fix="replace the layer by one that has the setting.",
+            path=path,
+        )
+
+
+def _patch_variables(ours: Any, same: Any, other: Any, path: str, policy: str) -> dict[int, Any]:
+    """The variables: old ones where nothing about them differs, the changed layer's with the old values elsewhere."""
+    held = layers.own_variables(ours)
+    references = layers.own_variables(same)
+    if [v.name for v in held] != [v.name for v in references]:
+        raise EditError(
+            f"Cannot update '{path}': made again from its config, it has other variables.",
+            expected=", ".join(v.name for v in held) or "none",
+            found=", ".join(v.name for v in references) or "none",
+            fix="replace the layer instead.",
+            path=path,
+        )
+    old_by_name = {v.name: (mine, v) for mine, v in zip(held, references, strict=True)}
+    successors: dict[int, Any] = {}
+    order = []
+    for new in layers.own_variables(other):
+        mine, reference = old_by_name.pop(new.name, (None, None))
+        if mine is None:
+            layers.adopt(ours, new)
+            order.append(new)
+        elif (tuple(new.shape), new.dtype) == (tuple(reference.shape), reference.dtype):
+            layers.patch_variable(mine, reference, new)
+            order.append(mine)
+        else:
+            value = _fitted(mine, new, policy, f"{path}/{new.name}")
+            new.assign(keras.ops.cast(value, new.dtype))
+            new.trainable = mine.trainable
+            layers.set_path_like(new, mine)
+            exchange.exchange(ours, {id(mine): new})
+            successors[id(new)] = mine
+            order.append(new)
+    for gone, _ in old_by_name.values():
+        layers.drop(ours, gone)
+    layers.order_variables(ours, order)
+    return successors
+
+
+def _fitted(old: Any, new: Any, policy: str, path: str) -> Any:
+    fresh = keras.ops.convert_to_numpy(new)
+    return adapt(keras.ops.convert_to_numpy(old), tuple(new.shape), policy, fresh=fresh, path=path)

@@ -1,0 +1,79 @@
+"""Layers made for a moment, to see what a setting or a shape makes different."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+
+from ramet._keras.counters import names_untouched
+from ramet.errors import EditError
+
+
+def made_twice(
+    layer: Any, path: str, settings: dict[str, Any], shapes: dict[str, Any] | None = None
+) -> tuple[Any, Any]:
+    """A layer made again from its config, as it is and with some settings changed; both built if the layer is.
+
+    Args:
+        layer: The layer. It is only read.
+        path: Where it stands, for messages.
+        settings: What is different in the config of the second.
+        shapes: The build config of the second, if that is different, too.
+    """
+    try:
+        config = layer.get_config()
+    except Exception as error:
+        raise _cannot(layer, path, error) from error
+    build = layer.get_build_config() if layer.built else None
+
+    def make(changed: dict[str, Any], shapes: dict[str, Any] | None) -> Any:
+        made = type(layer).from_config(changed)
+        if layer.built and not made.built:
+            made.build_from_config(shapes or {})
+        return made
+
+    with names_untouched(), keras.saving.custom_object_scope({type(layer).__name__: type(layer)}):
+        try:
+            as_it_is = _drawn_alike(lambda: make(dict(config), build))
+        except Exception as error:
+            raise _cannot(layer, path, error) from error
+        try:
+            changed = _drawn_alike(lambda: make({**config, **settings}, shapes or build))
+        except Exception as error:
+            said = ", ".join(f"{name}={value!r}" for name, value in settings.items())
+            raise EditError(
+                f"Cannot update '{path}' with {said or 'another shape'}: {type(layer).__name__} refuses it.",
+                found=f"{type(error).__name__}: {_first_line(error)}",
+                fix="give a value that the constructor takes.",
+                path=path,
+            ) from error
+    return as_it_is, changed
+
+
+def _drawn_alike(make: Callable[[], Any]) -> Any:
+    """Whatever is drawn at random while a layer is made is drawn the same for both, and the generators are put back."""
+    python, numpy = random.getstate(), np.random.get_state()
+    try:
+        random.seed(0)
+        np.random.seed(0)
+        return make()
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)
+
+
+def _cannot(layer: Any, path: str, error: Exception) -> EditError:
+    return EditError(
+        f"Cannot update '{path}': its class {type(layer).__name__} cannot be made again from its config.",
+        found=f"{type(error).__name__}: {_first_line(error)}",
+        fix=f"give {type(layer).__name__} a get_config() that names every argument, or replace the layer.",
+        path=path,
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]

@@ -1,0 +1,74 @@
+"""`replace` and `wrap`: another layer instead of one, or around it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+
+from ramet._build.build_like import place_below
+from ramet._edit import Edit, Step, Touch
+from ramet._surgery.naming import settle
+from ramet._surgery.order import inside_first
+from ramet._surgery.scene import Scene
+from ramet.errors import EditError
+
+
+def touch(edit: Edit, scene: Scene) -> Step:
+    """Every op that matches."""
+    what = "wrapped" if edit.kind == "wrap" else "another layer in its place"
+    touched = []
+    for candidate in scene.find(edit):
+        if scene.is_input(candidate.path):
+            raise EditError(
+                f"Cannot {edit.kind} '{candidate.path}': it is an input.",
+                fix="use resize_input for another shape, or clone the model on other inputs.",
+                path=candidate.path,
+            )
+        touched.append(Touch(candidate.path, f"{candidate.op.class_name}, {what}", claims=frozenset({"layer"})))
+    return Step(edit, tuple(touched))
+
+
+def carry_out(edit: Edit, step: Step, scene: Scene) -> None:
+    """Ask for the new layers, and put them in the place of the old ones."""
+    for item in step.touched:
+        old = scene.op(item.path)
+        new = made(edit["layer"], old, item.path, scene)
+        if new is old:
+            continue
+        if edit.kind == "wrap" and not any(part is old for part in inside_first(new)):
+            raise EditError(
+                f"Cannot wrap '{item.path}': the new layer does not hold the old one.",
+                found=f"a {type(new).__name__} without it",
+                fix="build the wrapper around the layer that the function is given, or use replace.",
+                path=item.path,
+            )
+        # The old name is free again, unless the old layer lives on inside the new one.
+        settle(new, (scene.names_beside(item.path) | scene.names_given(item.path)) - {old.name}, item.path)
+        scene.give_name(item.path, new.name)
+        place_below(new, old)
+        scene.orders.replace(old, new)
+        scene.changed_inside(item.path)
+        if edit.kind == "replace" and edit["weights"]:
+            scene.carried.append((old, new))
+
+
+def made(layer: Any, old: Any, path: str, scene: Scene) -> Any:
+    """The layer that a factory makes for an old one, or the layer itself."""
+    given = isinstance(layer, keras.Operation | type) or not callable(layer)
+    new = layer if given else layer(old)
+    if not isinstance(new, keras.Operation):
+        raise EditError(
+            f"Cannot put anything at '{path}': what was given makes no layer.",
+            expected="a function that takes the old layer and returns a new one",
+            found=f"the class {new.__name__}" if isinstance(new, type) else f"an object of class {type(new).__name__}",
+            fix="return a layer, e.g. lambda old: keras.layers.Activation('gelu').",
+            path=path,
+        )
+    if scene.is_of_the_original(new):
+        raise EditError(
+            f"Cannot put '{new.name}' at '{path}': it belongs to the model passed in, which is not changed.",
+            fix="use the layer that the function is given, which is the twin's, or a clone: ramet.clone(layer).",
+            path=path,
+        )
+    return new

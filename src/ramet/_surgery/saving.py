@@ -1,0 +1,65 @@
+"""What a file would keep of an edited model: a class that makes its own config does not say what was changed inside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+
+from ramet._capture.settings import op_settings
+from ramet._keras import exchange, structure
+from ramet._keras.counters import names_untouched
+from ramet._surgery.order import inside
+from ramet.errors import LostOnSaveError
+
+
+def becomes_plain(model: Any) -> bool:
+    """Whether a model with a call graph must give up its class for its new calls to be saved."""
+    return structure.function_of(model) is not None and not structure.saves_its_calls(model)
+
+
+def become_plain(model: Any) -> None:
+    """A model whose class would not save its calls becomes a plain functional one."""
+    if becomes_plain(model):
+        exchange.become(model, plain_class())
+
+
+def plain_class() -> type:
+    """The class of `keras.Model(inputs, outputs)`."""
+    with names_untouched():
+        tensor = keras.Input((1,))
+        return type(keras.Model(tensor, tensor))
+
+
+def check_saved(holder: Any, path: str) -> None:
+    """Refuse a change inside a layer or model that makes its parts itself, and would make the old ones again.
+
+    Asked is the class: made again from its config, does the holder have the parts it has now?
+    """
+    try:
+        with names_untouched():
+            again = type(holder).from_config(holder.get_config())
+    except Exception as error:  # a user's class may raise anything; then it cannot be saved anyway
+        raise _lost(holder, path, f"made again from its config, it raises {type(error).__name__}: {error}") from error
+    ours, theirs = ({op.name: op for op in inside(one)} for one in (holder, again))
+    for name, op in ours.items():
+        other = theirs.get(name)
+        if other is None or type(other) is not type(op):
+            found = "none" if other is None else f"a {type(other).__name__}"
+            raise _lost(holder, path, f"made again from its config, it holds {found} in the place of '{name}'")
+        if not same_settings(op, other):
+            raise _lost(holder, path, f"made again from its config, its '{name}' has other settings")
+
+
+def same_settings(op: Any, other: Any) -> bool:
+    """Whether two ops say the same config."""
+    return bool(op_settings(op)["config"] == op_settings(other)["config"])
+
+
+def _lost(holder: Any, path: str, why: str) -> LostOnSaveError:
+    return LostOnSaveError(
+        f"Cannot edit '{path}': a saved file would not keep it, because {type(holder).__name__} makes its parts itself.",
+        found=why,
+        fix="pass unsaved=True for a model that is used but not saved, or write the change into the class.",
+        path=path,
+    )
