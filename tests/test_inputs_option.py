@@ -368,3 +368,89 @@ def test_a_list_of_models_takes_no_other_inputs():
         ramet.clone([MODELS["one_dense"]()], inputs=keras.Input((4,)))
 
     assert caught.value.summary == "Cannot rebuild this on other inputs: it has no call graph."
+
+
+# Dtypes, and tensors that are sparse or ragged.
+
+
+@pytest.mark.parametrize("dtype", ["int32", "bool", "float16"])
+def test_another_dtype_that_the_first_layer_converts_is_taken(dtype):
+    model = keras.Sequential([keras.Input((4,), name="x"), layers.Dense(2, name="d")])
+
+    twin = ramet.clone(model, inputs=keras.Input((4,), dtype=dtype, name="x"))
+
+    assert twin.inputs[0].dtype == dtype
+    x = np.ones((2, 4), dtype)
+    np.testing.assert_array_equal(outputs(twin, x), outputs(model, x.astype("float32")))
+
+
+@pytest.mark.parametrize(
+    "given", [keras.Input((4,), dtype="string"), np.array([["a", "b", "c", "d"]])], ids=["input", "array"]
+)
+def test_texts_for_a_layer_that_computes_are_refused(given):
+    model = keras.Sequential([keras.Input((4,), name="x"), layers.Dense(2, name="d")], name="m")
+
+    with pytest.raises(ramet.errors.RebuildError) as caught:
+        ramet.clone(model, inputs=given)
+
+    assert str(caught.value) == (
+        "Cannot rebuild 'm' on the input 'x' of dtype string: the layer 'd' takes numbers.\n"
+        "  expected: dtype float32 or the like\n"
+        "  found:    dtype string at 'd', a Dense\n"
+        "  fix: choose a dtype that this layer accepts, or replace the layer."
+    )
+
+
+def test_numbers_for_a_layer_that_looks_texts_up_are_refused():
+    text = keras.Input((1,), dtype="string", name="text")
+    model = keras.Model(text, layers.StringLookup(vocabulary=["a", "b"], name="look")(text), name="m")
+
+    with pytest.raises(
+        ramet.errors.RebuildError, match="on the input 'text' of dtype int32: the layer 'look' takes texts"
+    ):
+        ramet.clone(model, inputs=keras.Input((1,), dtype="int32"))
+
+
+def test_what_a_users_layer_takes_only_the_layer_knows():
+    class Length(layers.Layer):
+        def call(self, x):
+            return x
+
+        def compute_output_spec(self, x):
+            return keras.KerasTensor(x.shape, "int32")
+
+    model = keras.Sequential([keras.Input((1,), name="x"), Length(name="length")])
+
+    assert ramet.clone(model, inputs=keras.Input((1,), dtype="string")).inputs[0].dtype == "string"
+
+
+@pytest.mark.skipif(keras.backend.backend() == "torch", reason="Keras has no sparse tensors on torch")
+@pytest.mark.parametrize(("before", "after"), [(False, True), (True, False), (True, True)])
+def test_an_input_may_become_sparse_or_dense(before, after):
+    x = keras.Input((4,), sparse=before, name="x")
+    model = keras.Model(x, layers.Dense(2, name="d")(x))
+
+    twin = ramet.clone(model, inputs=keras.Input((4,), sparse=after, name="x"))
+
+    assert twin.inputs[0].sparse is after
+    data = np.eye(4, dtype="float32")[:3]
+    np.testing.assert_array_equal(twin.predict(data, verbose=0), data @ np.asarray(model.get_weights()[0]))
+
+
+@pytest.mark.skipif(keras.backend.backend() == "torch", reason="Keras has no sparse tensors on torch")
+def test_an_array_for_a_sparse_input_leaves_it_sparse():
+    x = keras.Input((4,), sparse=True, name="x")
+    model = keras.Model(x, layers.Dense(2, name="d")(x))
+
+    assert ramet.clone(model, inputs=np.ones((2, 4), "float32")).inputs[0].sparse
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="only TensorFlow has ragged tensors")
+@pytest.mark.parametrize(("shape", "dtype", "ragged"), [((None,), "int64", True), ((4,), "int32", False)])
+def test_a_ragged_input_may_have_another_dtype_or_become_dense(shape, dtype, ragged):
+    x = keras.Input((None,), dtype="int32", ragged=True, name="x")
+    model = keras.Model(x, layers.Embedding(5, 3, name="e")(x))
+
+    twin = ramet.clone(model, inputs=keras.Input(shape, dtype=dtype, ragged=ragged, name="x"))
+
+    assert (twin.inputs[0].ragged, twin.outputs[0].ragged) == (ragged, ragged)

@@ -84,9 +84,10 @@ def clone_model(
 
     Args:
         model: A model of any kind.
-        input_tensors: As `inputs` of `ramet.clone`.
-        clone_function: Called once with each layer that is no input; what it returns stands for the layer. If it returns the
-            layer itself, the clone has a new layer on the same variables, and the original's is not called.
+        input_tensors: As `inputs` of `ramet.clone`; input layers may stand for their tensors.
+        clone_function: Called once with each layer that is no input; what it returns, a layer or a plain function, stands for
+            the layer. If it returns the layer itself, the clone has a new layer on the same variables (on copies of them
+            with `weights="copy"`), and the original's is not called.
         call_function: Called with each layer of the clone and the arguments of each of its calls; what it returns
             stands for the outputs.
         recursive: Enter nested models, wrappers and composite layers, whose classes are kept.

@@ -7,6 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from ramet._build.input_kind import check_kind
 from ramet._keras import rewire, structure
 from ramet.errors import ArgumentError
 
@@ -58,13 +59,15 @@ def _input_for(model: Any, old: Any, item: Any, taken: set[int]) -> Any:
     }
     if isinstance(item, keras.KerasTensor):
         _check_rank(model, old, tuple(item.shape))
+        check_kind(model, old, item.dtype)
         if rewire.is_input_tensor(item) and id(item) not in taken:
             return item
         return _make(item.shape, item.dtype, old.name, flags | {"sparse": item.sparse})
     if isinstance(item, np.ndarray) or keras.ops.is_tensor(item):
         shape = tuple(item.shape)
         _check_rank(model, old, shape)
-        dtype = keras.backend.standardize_dtype(item.dtype)
+        dtype = _dtype_of(model, old, item)
+        check_kind(model, old, dtype)
         return _make((None, *shape[1:]), dtype, f"input_wrapper_for_{old.name}", flags)
     raise ArgumentError(
         f"Cannot rebuild '{model.name}' on the input '{old.name}': what was given is no tensor.",
@@ -73,6 +76,20 @@ def _input_for(model: Any, old: Any, item: Any, taken: set[int]) -> Any:
         fix=f"pass keras.Input({tuple(old.shape[1:])}, dtype='{old.dtype}') or the like.",
         path=old.name,
     )
+
+
+def _dtype_of(model: Any, old: Any, item: Any) -> str:
+    if isinstance(item, np.ndarray) and item.dtype.kind in "OSUT":
+        return "string"
+    try:
+        return str(keras.backend.standardize_dtype(item.dtype))
+    except ValueError:
+        raise ArgumentError(
+            f"Cannot rebuild '{model.name}' on the input '{old.name}': Keras knows no dtype {item.dtype}.",
+            expected=f"dtype {old.dtype} or the like",
+            fix="convert the array first.",
+            path=old.name,
+        ) from None
 
 
 def _make(shape: Any, dtype: str, name: str, flags: dict[str, Any]) -> Any:

@@ -29,7 +29,7 @@ class CallOrder:
     """
 
     call: Any
-    feeds: dict[int, Callable[[Callable[[Any], Any]], Any]] = field(default_factory=dict)
+    feeds: dict[int, Callable[[Callable[[Any], Any], Make], Any]] = field(default_factory=dict)
     before: dict[int, list[Any]] = field(default_factory=dict)
     after: dict[int, list[Any]] = field(default_factory=dict)
     keep: tuple[int, ...] | None = None
@@ -38,7 +38,7 @@ class CallOrder:
     def made(self, op: Any, args: Any, kwargs: Any, make: Make, successor: Callable[[Any], Any]) -> Any:
         """The outputs of the call."""
         if self.before or self.feeds:
-            args, kwargs = self._led_through(args, kwargs, successor)
+            args, kwargs = self._led_through(args, kwargs, make, successor)
         if self.instead is not None:
             outputs = self.instead(successor, args, kwargs)
         elif self.keep is not None:
@@ -59,7 +59,7 @@ class CallOrder:
                 found[place] = make(layer, (found[place],), {})
         return found[0] if len(found) == 1 else found
 
-    def _led_through(self, args: Any, kwargs: Any, successor: Callable[[Any], Any]) -> Any:
+    def _led_through(self, args: Any, kwargs: Any, make: Make, successor: Callable[[Any], Any]) -> Any:
         number = -1
 
         def led(value: Any) -> Any:
@@ -67,9 +67,9 @@ class CallOrder:
             if not isinstance(value, keras.KerasTensor):
                 return value
             number += 1
-            value = self.feeds[number](successor) if number in self.feeds else value
+            value = self.feeds[number](successor, make) if number in self.feeds else value
             for layer in self.before.get(number, ()):
-                value = layer(value)
+                value = make(layer, (value,), {})
             return value
 
         return keras.tree.map_structure(led, (args, kwargs))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import keras
 
 from ramet._build.fit import Fit
 from ramet._keras import structure
-from ramet.errors import RebuildError
+from ramet.errors import DoesNotFitError, RebuildError
 
 
 class Origin:
@@ -57,6 +58,8 @@ class Origin:
         """The error for an op that did not take what it was called with."""
         blamed = self._arriving(call)
         path = f"{self._path}{op.name}"
+        if self._word == "edit" and not blamed:
+            return self._misfit(call, op, arguments, error, path)
         word = "layer" if isinstance(op, keras.Layer) else "operation"
         on = f" on the input{'s' if len(blamed) > 1 else ''} {_and(blamed)}" if blamed else ""
         shapes = [str(tuple(t.shape)) for t in keras.tree.flatten(arguments) if isinstance(t, keras.KerasTensor)]
@@ -67,11 +70,37 @@ class Origin:
             path=path,
         )
 
+    def _misfit(self, call: Any, op: Any, arguments: Any, error: Exception, path: str) -> DoesNotFitError:
+        """The error for an op and what an edit put before it, or in its place: both sides, and their shapes."""
+        tensors = [t for t in keras.tree.flatten(arguments) if isinstance(t, keras.KerasTensor)]
+        before = _and([_told(tensor) for tensor in call.input_tensors])
+        giver = _giver(tensors[0]) if tensors else None
+        said = f"what {giver} gives" if giver is not None and len(tensors) == 1 else "what it is given"
+        return DoesNotFitError(
+            f"Cannot edit '{self._model}': '{path}' does not take {said}.",
+            expected=f"{before}, as before" if op is call.operation else None,
+            found=f"{_and([_told(tensor) for tensor in tensors])}; {type(error).__name__}: {_first_line(error)}",
+            fix=f"put in what '{op.name}' takes, or replace '{op.name}', too."
+            if op is call.operation
+            else "put in a layer that takes this.",
+            path=path,
+        )
+
     def _arriving(self, call: Any) -> tuple[str, ...]:
         found = [self._names.get(id(tensor), ()) for tensor in call.input_tensors]
         if all(names is found[0] for names in found):
             return found[0] if found else ()
         return tuple(dict.fromkeys(name for names in found for name in names))
+
+
+def _told(tensor: Any) -> str:
+    giver = _giver(tensor)
+    return f"{tuple(tensor.shape)}{'' if giver is None else f' from {giver}'}"
+
+
+def _giver(tensor: Any) -> str | None:
+    call = structure.producing_call(tensor)
+    return None if call is None else f"'{call.operation.name}'"
 
 
 def _and(items: Any, limit: int = 3) -> str:
@@ -80,6 +109,9 @@ def _and(items: Any, limit: int = 3) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # A KeyError says its text as a literal. Keras puts its own words in bold, and a line about the call before them.
+    text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()]
+    lines = [line for line in lines if line and not line.startswith("Exception encountered when calling")]
     told = next((line for line in lines if "is incompatible" in line or "nvalid" in line), lines[0] if lines else "")
     return told[:200]
