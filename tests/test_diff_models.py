@@ -299,6 +299,35 @@ def test_a_quantised_model_is_told_by_its_layers():
     assert diff_models(quantised, model) == diff.mirrored()
 
 
+def test_a_model_in_training_is_compared_with_the_weights_it_has_at_that_moment():
+    model = network()
+    model.compile("sgd", "mse")
+    start = ramet.clone(model)
+    found = []
+
+    class Look(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            found.append(diff_models(start, self.model))
+
+    inputs = np.random.default_rng(0).normal(size=(8, 8)).astype("float32")
+    model.fit(inputs, np.ones((8, 3), "float32"), batch_size=4, callbacks=[Look()], verbose=0)
+
+    assert len(found) == 2
+    assert all({"head/kernel", "head/bias"} <= {change.after for change in diff.changes} for diff in found)
+    assert found[0] != found[1]
+
+
+def test_two_models_of_one_program_differ_in_names_that_count_and_nothing_else():
+    def made():
+        keras.utils.set_random_seed(0)
+        return keras.Sequential([keras.Input((4,)), layers.Dense(2)])
+
+    diff = diff_models(made(), made())
+
+    assert {(change.kind, change.what) for change in diff.changes} == {("renamed", "name")}
+    assert diff.consequences == ()
+
+
 def test_a_random_state_is_state():
     # Not Dropout: on torch, its numbers come from torch itself.
     model = keras.Sequential([keras.Input((4,)), layers.GaussianNoise(0.5, name="noise")], name="seq")

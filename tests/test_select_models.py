@@ -5,9 +5,9 @@ import pytest
 from keras import layers
 
 import ramet
+from ramet import select
 from ramet._capture.tree import places_below
 from ramet._select import (
-    NoMatchError,
     anything,
     candidates,
     feeds,
@@ -20,16 +20,12 @@ from ramet._select import (
     where,
     with_config,
 )
+from ramet.errors import NoMatchError, NotAModelError
 from tests.support import graph_models
 from tests.support.graph_models import MODELS, Block
 
 # Some models have a layer that destroys a mask, as users' models do.
 pytestmark = pytest.mark.filterwarnings("ignore:.*was passed an input with a mask attached to it:UserWarning")
-
-
-def select(model, selector):
-    live = {place.path: place.op for place in places_below(model)[1:]}
-    return select_in(ramet.capture(model), selector, live)
 
 
 class Zoo(keras.Model):
@@ -250,6 +246,17 @@ def test_the_table_of_a_live_model():
         "  conv  Conv2D              (None, 8, 8, 4)  112\n"
         "  norm  BatchNormalization  (None, 8, 8, 4)   16"
     )
+
+
+def test_a_graph_is_asked_as_a_model_is():
+    model = graph_models.composite()
+
+    assert select(ramet.capture(model), "attention/*") == select(model, "attention/*")
+
+
+def test_what_is_no_model_is_refused():
+    with pytest.raises(NotAModelError, match="it is not a model"):
+        select(layers.Dense(1), "d")
 
 
 def test_a_layer_of_the_twin_is_none_of_the_model():

@@ -1,7 +1,7 @@
 """Exact, independent twins of Keras models."""
 
 from ramet import edits, errors
-from ramet._api import capture, clone, clone_model, cut, edit, plan, register_copy, select
+from ramet._api import capture, clone, clone_model, cut, diff, edit, plan, register_copy, select
 from ramet._select import anything, feeds, named, nth, of_class, reads, where, with_config
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "clone",
     "clone_model",
     "cut",
+    "diff",
     "edit",
     "edits",
     "errors",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from ramet.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from ramet._diff import Diff
     from ramet._edit import Plan
     from ramet._graph import Graph
     from ramet._select import Selection
@@ -210,6 +211,30 @@ def plan(model: Any, *edits: Any) -> Plan:
     from ramet._surgery.door import plan as say
 
     return say(model, *edits)
+
+
+def diff(before: Any, after: Any) -> Diff:
+    """What is different between two models: `print` it, or read `changes`; `to_json()` and `to_markdown()` write it.
+
+    Layers added, removed, moved, renamed and replaced; settings, calls, masks, inputs and outputs; sharing made or lost;
+    compile settings; how far weights moved. Equal models give an empty diff, and neither model is changed.
+
+    >>> import keras, ramet
+    >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2, name="d")], name="tiny")
+    >>> twin = ramet.clone(model)
+    >>> twin.layers[0].trainable = False
+    >>> print(ramet.diff(model, twin))
+    tiny: 1 setting changed
+    <BLANKLINE>
+    Settings
+      d  trainable: True -> False
+    <BLANKLINE>
+    In consequence
+      variable trainable  d/kernel True -> False, and 1 more
+    """
+    from ramet._capture.weights import diff_models
+
+    return diff_models(before, after)
 
 
 def register_copy(cls: type, how: str | Callable[[Any, Callable[[Any], Any]], Any]) -> None:

@@ -6,9 +6,15 @@
     ├── CannotCopyError       also TypeError               something inside the model cannot be copied
     ├── StateElsewhereError   also RuntimeError            the model's values are not in the model right now
     ├── RebuildError          also ValueError              a layer refused what it was called with
+    ├── EditError             also ValueError              an edit cannot be carried out
+    │   ├── EditConflictError                              two edits would change the same thing
+    │   ├── NeedsCallGraphError                            a layer is called by its owner's own code
+    │   ├── LostOnSaveError                                a saved file would not keep the edit
+    │   └── DoesNotFitError   also RebuildError            what was put in does not fit to what is around it
     ├── GraphError            also ValueError              a graph breaks its own rules
     ├── FormatError           also ValueError              a text is not the JSON of a graph
     ├── UnknownPathError      also LookupError             nothing stands at this path
+    ├── NoMatchError          also LookupError             a selector finds nothing, and something was needed
     └── UnsupportedKerasError also ImportError             this Keras is too old
 
     RametWarning (a UserWarning)
@@ -26,8 +32,14 @@ from collections.abc import Sequence
 __all__ = [
     "ArgumentError",
     "CannotCopyError",
+    "DoesNotFitError",
+    "EditConflictError",
+    "EditError",
     "FormatError",
     "GraphError",
+    "LostOnSaveError",
+    "NeedsCallGraphError",
+    "NoMatchError",
     "NotAModelError",
     "RametError",
     "RametWarning",
@@ -147,6 +159,10 @@ class FormatError(RametError, ValueError):
 
 class UnknownPathError(RametError, LookupError):
     """No op, call or variable stands at this path."""
+
+
+class NoMatchError(RametError, LookupError):
+    """No op of the model matches, and at least one was asked for."""
 
 
 class UnsupportedKerasError(RametError, ImportError):

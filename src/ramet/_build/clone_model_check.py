@@ -40,7 +40,7 @@ def check(model: Any, input_tensors: Any, clone_function: Any, call_function: An
 
 
 def in_structure(model: Any, given: Any) -> Any:
-    """The input tensors, input layers taken for their outputs, as a list or a dict by input name."""
+    """The input tensors, input layers taken for their outputs; in a dict by name where the model takes one."""
     if given is None:
         return None
     given = keras.tree.map_structure(_tensor_of, given)
@@ -48,12 +48,6 @@ def in_structure(model: Any, given: Any) -> Any:
     if function is None:
         return _single(model, given)
     reference = structure.inputs_of(function)
-    try:
-        keras.tree.assert_same_structure(reference, given)
-    except (TypeError, ValueError):
-        pass
-    else:
-        return keras.tree.flatten(given)
     if isinstance(reference, dict) and isinstance(given, list | tuple) and len(function.inputs) > 1:
         raise ArgumentError(
             # In Keras' words, for those who look for them.

@@ -41,6 +41,11 @@ class Origin:
         }
         return cls(model.name, "", names, Fit(), word)
 
+    @classmethod
+    def of_nested(cls, model: Any, path: str, word: str) -> Origin:
+        """At a nested model whose inputs are what they were."""
+        return cls(model.name, f"{path}/", {}, Fit(), word)
+
     def follow(self, call: Any) -> None:
         """What arrives at a call leaves it, too."""
         names = self._arriving(call)

@@ -62,6 +62,8 @@ def rebuild(
         if call.is_input and replaced.get(id(call.outputs[0]), call.outputs[0]) is not call.outputs[0]
     }
 
+    instead: dict[int, list[Any]] = {}  # by the id of a call, the calls of the same op that were made in its place
+
     def successor(tensor: Any) -> Any:
         return replaced.get(id(tensor), tensor)
 
@@ -85,18 +87,20 @@ def rebuild(
                 inner = Orders(refit=orders.refit, word=orders.word)
                 yield rebuild(op, fitting, origin=origin.inside(call), orders=inner)
         make = _Maker(origin, call, orders, call_op)
+        before = len(structure.calls_made(call.operation))
         if id(call) in orders.calls:
             outputs = orders.calls[id(call)].made(op, args, kwargs, make, successor)
         else:
             outputs = make(op, args, kwargs)
+        instead[id(call)] = structure.calls_made(call.operation)[before:]
         found = keras.tree.flatten(outputs)
         if len(found) < len(call.outputs):
-            _require(model, call, found, function)
+            _require(model, call, found, function, orders)
         for old, new in zip(call.outputs, found, strict=False):
             replaced[id(old)] = new
             masks.keep(old, new)
     ops = list(function.operations)
-    rewire.forget_calls(ops, stale)
+    rewire.forget_calls(ops, stale, instead)
     outputs = keras.tree.map_structure(successor, structure.outputs_of(function))
     with names_untouched(), rewire.unused_inputs_allowed(given):
         donor = keras.Model(inputs, outputs)
@@ -169,14 +173,14 @@ class _Maker:
             raise self._origin.refusal(self._call, op, (args, kwargs), error) from error
 
 
-def _require(model: Any, call: Any, found: list[Any], function: Any) -> None:
+def _require(model: Any, call: Any, found: list[Any], function: Any, orders: Orders) -> None:
     """Fewer outputs than before are an error where one of the missing ones is used."""
     used = {id(tensor) for other in structure.calls_of(function) for tensor in other.input_tensors}
     used |= {id(tensor) for tensor in keras.tree.flatten(structure.outputs_of(function))}
     for index in range(len(found), len(call.outputs)):
         if id(call.outputs[index]) in used:
             raise RebuildError(
-                f"Cannot clone '{model.name}': output {index} of '{call.operation.name}' could not be computed.",
+                f"Cannot {'edit' if orders.word == 'edit' else 'clone'} '{model.name}': output {index} of '{call.operation.name}' could not be computed.",
                 expected=f"{len(call.outputs)} outputs, as the original has",
                 found=f"{len(found)}",
                 fix="return as many outputs as the graph uses.",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ramet._select import Selector
+from ramet._select import Selector, anything
 from ramet.errors import ArgumentError
 
 # Edits after which the model computes what it computed before (at inference).
@@ -42,9 +42,10 @@ class Edit:
         return dict(self.settings)[name]
 
     def __repr__(self) -> str:
-        parts = [] if self.selector is None else [repr(self.selector)]
+        asked = self.selector is not None and self.selector != anything()
+        parts = [repr(self.selector)] if asked else []
         parts += [f"{name}={_shown(value)}" for name, value in self.settings if value is not None]
-        parts += [] if self.required else ["required=False"]
+        parts += ["required=False"] if asked and not self.required else []
         return f"{self.kind}({', '.join(parts)})"
 
 

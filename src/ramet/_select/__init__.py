@@ -5,7 +5,6 @@ from ramet._select.convert import as_selector
 from ramet._select.find import Search, find
 from ramet._select.kind import Exactly
 from ramet._select.make import anything, feeds, named, nth, of_class, reads, where, with_config
-from ramet._select.problem import NoMatchError
 from ramet._select.require import require
 from ramet._select.selection import Match, Selection, select_in
 from ramet._select.selector import Selector
@@ -15,7 +14,6 @@ __all__ = [
     "Catalog",
     "Exactly",
     "Match",
-    "NoMatchError",
     "Place",
     "Search",
     "Selection",

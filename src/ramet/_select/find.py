@@ -47,10 +47,10 @@ class Search:
 
     def ask(self, selector: Selector) -> Numbers:
         """The numbers of the ops that match, in order."""
-        # A stack of half-done steps stands in for recursion: selectors are grown in loops. What was asked before, of the
-        # same ops, is known: a selector may stand in another many times. The selector and the ops that were asked are kept,
-        # too, so that nothing else can have their ids.
-        known: dict[tuple[int, int], tuple[Numbers, Numbers, Selector]] = {}
+        # A stack of half-done steps stands in for recursion: selectors are grown in loops. Of a part that stands at several
+        # places, what it was asked of which ops is known; the ops are kept with it, so that no other list has their id.
+        repeated = _repeated(selector)
+        known: dict[tuple[int, int], tuple[Numbers, Numbers]] = {}
         stack: list[tuple[Selector, Numbers, _Steps]] = [(selector, self._all, self._steps(selector, self._all))]
         answer: Numbers | None = None
         while stack:
@@ -60,7 +60,8 @@ class Search:
             except StopIteration as end:
                 stack.pop()
                 answer = end.value
-                known[id(asked), id(among)] = (end.value, among, asked)
+                if id(asked) in repeated:
+                    known[id(asked), id(among)] = (end.value, among)
                 continue
             before = known.get((id(part), id(of)))
             answer = None if before is None else before[0]
@@ -96,6 +97,21 @@ class Search:
         test = _test(selector)
         ops = self._catalog.candidates
         return [number for number in among if test(ops[number])]
+
+
+def _repeated(selector: Selector) -> set[int]:
+    """The ids of the parts that stand at more than one place."""
+    seen: set[int] = set()
+    repeated: set[int] = set()
+    waiting = [selector]
+    while waiting:
+        item = waiting.pop()
+        if id(item) in seen:
+            repeated.add(id(item))
+        else:
+            seen.add(id(item))
+            waiting += item.parts
+    return repeated
 
 
 def _merged(parts: Iterable[Selector]) -> list[Selector]:

@@ -12,11 +12,10 @@ from ramet._select.candidate import Catalog
 from ramet._select.find import Search
 from ramet._select.glob import glob_test
 from ramet._select.kind import Exactly, Named, OfClass
-from ramet._select.problem import NoMatchError
 from ramet._select.selection import Selection, select_in
 from ramet._select.selector import And, Selector
 from ramet._select.table import shortened
-from ramet.errors import ArgumentError, listed
+from ramet.errors import ArgumentError, NoMatchError, listed
 
 __all__ = ["require"]
 

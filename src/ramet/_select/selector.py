@@ -14,6 +14,7 @@ Result = TypeVar("Result")
 
 # How tightly the parts of a selector's code hold together, as in Python.
 _OR, _AND, _NOT, _WORD = range(4)
+_LONGEST = 1_000_000
 
 
 class Selector:
@@ -82,7 +83,19 @@ class Selector:
         return _fold_once(self, lambda item, parts: hash((type(item), item._own(), tuple(parts))))
 
     def __repr__(self) -> str:
-        return "".join(_pieces(self))
+        return self.to_text(_LONGEST)
+
+    def to_text(self, limit: int) -> str:
+        """The code that makes it, of at most `limit` characters; what is longer ends in three dots."""
+        # A selector that stands in another twice, which stands in a third twice, is written out for ever.
+        written: list[str] = []
+        size = 0
+        for piece in _pieces(self):
+            written.append(piece)
+            size += len(piece)
+            if size > limit:
+                return "".join(written)[: limit - 3] + "..."
+        return "".join(written)
 
     def __copy__(self) -> Selector:
         return self

@@ -73,8 +73,7 @@ def to_json(selection: Selection) -> str:
 
 def shortened(selector: Selector) -> str:
     """The code of a selector, cut where it is too long for a line."""
-    code = escape(repr(selector))
-    return code if len(code) <= _LONGEST_CODE else f"{code[: _LONGEST_CODE - 3]}..."
+    return escape(selector.to_text(_LONGEST_CODE))
 
 
 def _count_line(selection: Selection) -> str:

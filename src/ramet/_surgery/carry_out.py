@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ramet._build.build_like import build_like
+from ramet._build.origin import Origin
 from ramet._build.rebuild import rebuild
 from ramet._build.trampoline import run
 from ramet._keras import exchange, rewire, structure
 from ramet._surgery.carry import carry_weights
+from ramet._surgery.flags import set_flags
 from ramet._surgery.optimizer import renew_optimizer
 from ramet._surgery.order import inside, inside_first
 from ramet._surgery.saving import become_plain
@@ -29,18 +31,21 @@ def carry_out(scene: Scene) -> Any:
             _exchange_held(op, _only_held(op), orders.swap)
             if changed:
                 changed_calls.add(id(op))
-                new = run(rebuild(op, inputs, orders=orders))
+                origin = None if op is twin else Origin.of_nested(twin, scene.path_of(op), orders.word)
+                new = run(rebuild(op, inputs, orders=orders, origin=origin))
                 if new is not op:
                     _become_functional(op, new)
                     orders.replace(op, new)
         if changed or any(id(child) in orders.again for child in inside(op)):
             orders.touch(op)
     result = orders.swap.get(id(twin), twin)
+    changed_calls |= {id(holder) for holder in scene.holders_around_changes()}
     for op in inside_first(result):
         if id(op) in changed_calls:
             become_plain(op)
     forget_lost_calls(result)
     carry_weights(scene)
+    set_flags(scene)
     exchange.follow_torch_upwards(result)
     renew_optimizer(result, scene.successors)
     return result
@@ -79,6 +84,8 @@ def forget_lost_calls(model: Any) -> None:
     lost = {id(call) for call in listed if id(call) not in known}
     if lost:
         rewire.forget_calls(list(called.values()), lost)
+    for function in functions:  # an op that is called in several graphs may have lost calls of any of them
+        rewire.name_calls(function)
 
 
 def _calls_alive(calls: list[Any]) -> set[int]:
@@ -89,7 +96,7 @@ def _calls_alive(calls: list[Any]) -> set[int]:
         if id(call) in known:
             continue
         known.add(id(call))
-        masks = filter(None.__ne__, map(structure.mask_of, call.outputs))
+        masks = [mask for mask in map(structure.mask_of, call.outputs) if mask is not None]
         found = [structure.producing_call(tensor) for tensor in (*call.input_tensors, *masks)]
         waiting.extend(other for other in found if other is not None)
     return known

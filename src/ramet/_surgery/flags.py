@@ -18,7 +18,7 @@ def touch_trainable(edit: Edit, scene: Scene) -> Step:
     """Every layer or model that matches; what is inside one goes with it."""
     word = "frozen" if edit.kind == "freeze" else "trainable"
     touched = [
-        Touch(candidate.path, f"{candidate.op.class_name}, {word}", claims=frozenset({f"order {edit.kind}"}))
+        Touch(candidate.path, f"{candidate.op.class_name}, {word}", claims=frozenset())
         for candidate in scene.find(edit)
         if isinstance(scene.op(candidate.path), keras.Layer) and not scene.is_input(candidate.path)
     ]
@@ -26,13 +26,18 @@ def touch_trainable(edit: Edit, scene: Scene) -> Step:
 
 
 def carry_out_trainable(edit: Edit, step: Step, scene: Scene) -> None:
+    """Note the flags: they are set at the end, on what then stands at these places."""
+    scene.flags += [(item.path, edit.kind == "unfreeze") for item in step.touched]
+
+
+def set_flags(scene: Scene) -> None:
     """Set the flags. What is trained must stand in models that are: their own flags follow, those of others do not."""
-    for item in step.touched:
-        scene.op(item.path).trainable = edit.kind == "unfreeze"
-        if edit.kind == "unfreeze":
-            for above in scene.ancestors(item.path):
-                exchange.own_flag(scene.op(above), trainable=True)
-            exchange.own_flag(scene.twin, trainable=True)
+    for path, trainable in scene.flags:
+        scene.successor(scene.op(path)).trainable = trainable
+        if trainable:
+            above = [scene.op(name) for name in scene.ancestors(path)]
+            for holder in (*above, scene.twin):
+                exchange.own_flag(scene.successor(holder), trainable=True)
 
 
 def touch_cast(edit: Edit, scene: Scene) -> Step:

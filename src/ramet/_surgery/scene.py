@@ -12,7 +12,7 @@ from ramet._capture.tree import places_below
 from ramet._edit import Edit
 from ramet._graph import Graph
 from ramet._keras import rename, structure
-from ramet._select import Candidate, find, require
+from ramet._select import Candidate, Catalog, Search, require
 from ramet.errors import NeedsCallGraphError
 
 
@@ -36,8 +36,10 @@ class Scene:
         ] = []  # (old layer, new layer) whose weights of the same shape are taken over
         self.successors: dict[int, Any] = {}  # by the id of a new variable, the old one whose optimizer slots it takes
         self.renamed: list[tuple[str, str]] = []
+        self.flags: list[tuple[str, bool]] = []  # paths, and whether what stands there is trained
         places, twins = places_below(model), places_below(twin)
         self._live = {place.path: place.op for place in places}
+        self._search = Search(Catalog(self.graph, self._live))  # the ops are listed once for all edits
         self._ops = {place.path: place.op for place in twins}
         self._places: dict[int, list[str]] = {}
         for place in twins:
@@ -56,7 +58,7 @@ class Scene:
     def find(self, edit: Edit) -> tuple[Candidate, ...]:
         """The ops that an edit concerns, in the model's order."""
         assert edit.selector is not None, "every edit that asks has a selector"
-        found = find(self.graph, edit.selector, self._live)
+        found = self._search.find(edit.selector)
         if not found and edit.required:
             require(edit.selector, self.graph, self._live)
         return found
@@ -64,6 +66,14 @@ class Scene:
     def op(self, path: str) -> Any:
         """The twin's op at a path."""
         return self._ops[path]
+
+    def successor(self, op: Any) -> Any:
+        """What stands in the place of an op of the twin."""
+        return self.orders.swap.get(id(op), op)
+
+    def path_of(self, op: Any) -> str:
+        """Where an op of the twin stands first."""
+        return self._places[id(op)][0]
 
     def holder(self, path: str) -> Any:
         """The twin's model or layer that holds the op at a path directly."""
@@ -177,6 +187,13 @@ class Scene:
             and not isinstance(self.twin, keras.Sequential)
         ):
             found.setdefault(id(self.twin), (next(iter(self.holders_changed)), self.twin))
+        return list(found.values())
+
+    def holders_around_changes(self) -> list[Any]:
+        """Everything of the twin that something was changed inside of, at any depth."""
+        found = {id(self.twin): self.twin} if self.holders_changed else {}
+        for path in self.holders_changed:
+            found |= {id(self.op(above)): self.op(above) for above in self.ancestors(path)}
         return list(found.values())
 
     def rename_outputs(self, path: str) -> None:

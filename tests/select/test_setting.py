@@ -1,0 +1,152 @@
+"""Settings: what a user writes, and what a config says."""
+
+import enum
+
+import numpy as np
+import pytest
+
+from ramet._graph import Constant, Graph, freeze_dict
+from ramet._select import find, with_config
+from tests.graph.sample import layer
+from tests.select.sample import blocks, paths
+
+
+class L2:
+    def __init__(self, l2):
+        self.l2 = l2
+
+    def get_config(self):
+        return {"l2": self.l2}
+
+
+class Mode(enum.StrEnum):
+    SAME = "same"
+
+
+def relu(x):
+    return x
+
+
+def serialised(class_name, settings, module="keras", **more):
+    return {"module": module, "class_name": class_name, "config": settings, "registered_name": None, **more}
+
+
+CONFIG = {
+    "units": 64,
+    "rate": 0.5,
+    "whole": 2.0,
+    "use_bias": True,
+    "nothing": None,
+    "kernel_size": (3, 3),
+    "strides": [1, 1],
+    "padding": "same",
+    "activation": "relu",
+    "nan": float("nan"),
+    "gate": serialised("function", "mine>relu", "builtins"),
+    "raw": Constant("object", "function", summary="mine.relu"),
+    "kernel_initializer": serialised("GlorotUniform", {"seed": None}),
+    "kernel_regularizer": serialised("L2", {"l2": 0.01}),
+    "dtype": serialised("DTypePolicy", {"name": "mixed_bfloat16"}),
+    "cell": serialised("LSTMCell", {"units": 3, "inner": serialised("Dense", {"units": 7})}, build_config={"a": 1}),
+    "table": {"a": [1, 2], "b": {"c": 3}},
+    "a.b": 5,
+}
+
+
+def matches(settings):
+    graph = Graph("g", "Mine", "subclassed", ops=(layer("op", "Op", config=freeze_dict(CONFIG)),))
+    return bool(find(graph, with_config(settings)))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"units": 64},
+        {"units": 64.0},
+        {"units": np.int64(64)},
+        {"rate": np.float32(0.5)},
+        {"whole": 2},
+        {"use_bias": True},
+        {"nothing": None},
+        {"kernel_size": (3, 3)},
+        {"kernel_size": [3, 3]},
+        {"kernel_size": np.array([3, 3])},
+        {"strides": (1, 1.0)},
+        {"padding": "same"},
+        {"padding": Mode.SAME},
+        {"activation": "relu"},
+        {"activation": relu},
+        {"nan": float("nan")},
+        {"gate": "relu"},
+        {"gate": "mine>relu"},
+        {"gate": relu},
+        {"raw": relu},
+        {"raw": "relu"},
+        {"kernel_initializer": "glorot_uniform"},
+        {"kernel_initializer": "GlorotUniform"},
+        {"kernel_regularizer": "l2"},
+        {"kernel_regularizer": L2(0.01)},
+        {"kernel_regularizer": L2},
+        {"kernel_regularizer": {"class_name": "L2", "config": {"l2": 0.01}}},
+        {"dtype": "mixed_bfloat16"},
+        {"cell.units": 3},
+        {"cell.config.units": 3},
+        {"cell.inner.units": 7},
+        {"kernel_size.1": 3},
+        {"table": {"b": {"c": 3}, "a": (1, 2)}},
+        {"table.b.c": 3},
+        {"a.b": 5},
+        {"units": 64, "rate": 0.5},
+    ],
+)
+def test_a_setting_is_found_whichever_way_it_is_written(settings):
+    assert matches(settings)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"units": 63},
+        {"units": "64"},
+        {"units": True},
+        {"use_bias": 1},
+        {"use_bias": False},
+        {"nothing": False},
+        {"missing": None},
+        {"kernel_size": (3,)},
+        {"kernel_size": 3},
+        {"padding": "SAME"},
+        {"activation": "gelu"},
+        {"activation": None},
+        {"gate": "function"},
+        {"kernel_regularizer": L2(0.02)},
+        {"kernel_regularizer": "l1"},
+        {"dtype": "float32"},
+        {"cell.units": 4},
+        {"cell.missing": 3},
+        {"units.more": 3},
+        {"kernel_size.2": 3},
+        {"kernel_size.x": 3},
+        {"table": {"a": [1, 2]}},
+        {"units": 64, "rate": 0.4},
+    ],
+)
+def test_another_setting_is_not(settings):
+    assert not matches(settings)
+
+
+def test_an_op_without_a_config_has_no_settings():
+    graph = Graph("g", "Mine", "subclassed", ops=(layer("op", "Op", config=None, no_config="it raised"),))
+
+    assert paths(graph, with_config(units=1)) == []
+
+
+def test_settings_select_among_the_ops_of_a_model():
+    assert paths(blocks(), with_config(kernel_size=(3, 3))) == ["stem", "block1/conv"]
+    assert paths(blocks(), with_config(kernel_size=(3, 3), activation="gelu")) == ["block1/conv"]
+    assert paths(blocks(), with_config(rate=0.5)) == ["block1/drop"]
+
+
+def test_settings_are_values():
+    assert with_config(size=[1, 2]) == with_config({"size": [1, 2]})
+    assert with_config(size=[1, 2]) != with_config(size=[1, 3])
