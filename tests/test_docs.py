@@ -21,7 +21,7 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 def modules():
     names = [name for _, name, _ in pkgutil.walk_packages(ramet.__path__, "ramet.") if not name.endswith("__main__")]
     # A backend's file can only be imported where that backend is installed.
-    return ["ramet", *(name for name in names if not name.endswith(("_plans", "saved_model")))]
+    return ["ramet", *(name for name in names if not name.endswith(("_plans", "_blend", "saved_model")))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

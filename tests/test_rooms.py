@@ -35,8 +35,8 @@ BACKENDS = {
     "torch": "torch",
     "tensorflow": "tensorflow",
 }
-# In the twin room, a file named after a backend is the one that may import it.
-BACKEND_FILE = re.compile(r"_twin/(?:.*/)?_?(jax|torch|tensorflow)(?:_\w+)?(?:\.py|/)")
+# In these rooms, a file named after a backend is the one that may import it.
+BACKEND_FILE = re.compile(r"(?:_twin|_weights)/(?:.*/)?_?(jax|torch|tensorflow)(?:_\w+)?(?:\.py|/)")
 
 
 def room_of(file: str) -> str:
@@ -85,7 +85,7 @@ def objection(file: str, name: str) -> str | None:
     elif library in BACKENDS and room != "_keras":
         own = BACKEND_FILE.match(file)
         if own is None or own[1] != BACKENDS[library]:
-            return f"{library} may be imported in '_keras' and in a file of '_twin' named after it"
+            return f"{library} may be imported in '_keras' and in a file of '_twin' or '_weights' named after it"
     return None
 
 

@@ -1,6 +1,9 @@
 """`sync`: a target moved towards a source, on the device; compared with NumPy."""
 
 import gc
+import os
+import subprocess
+import sys
 import warnings
 import weakref
 
@@ -11,10 +14,9 @@ from keras import layers
 
 import ramet
 from ramet._weights import pair as pairs
-from ramet._weights.problem import WeightsDoNotFitError
 from ramet._weights.sync import sync
-from ramet.errors import ArgumentError, NotAModelError, StateElsewhereError
-from tests.weights_support import Held, Tied, X, Y, held, models, numbers, scatter, small, two
+from ramet.errors import ArgumentError, NotAModelError, StateElsewhereError, WeightsDoNotFitError
+from tests.weights_support import Held, X, Y, held, models, numbers, scatter, small, tied, two
 
 BACKEND = keras.backend.backend()
 
@@ -154,16 +156,8 @@ def test_layers_are_synced_on_their_own():
     np.testing.assert_array_equal(target.kernel.numpy(), source.kernel.numpy())
 
 
-def _tied():
-    x = keras.Input((4,))
-    first = Tied(name="first")
-    hidden = first(x)
-    model = keras.Model(x, Tied(first.w, name="second")(hidden))
-    return model
-
-
 def test_tied_variables_are_moved_once():
-    source = _tied()
+    source = tied()
     target = scatter(ramet.clone(source), 5)
     scatter(source, 6)
     before, theirs = numbers(target), numbers(source)
@@ -519,6 +513,35 @@ def test_the_model_that_is_fit_may_be_the_target():
     model.fit(X, Y, batch_size=4, verbose=0)
 
 
+def test_both_networks_may_stand_in_the_model_that_is_fit():
+    class Agent(keras.Model):
+        def __init__(self, net):
+            super().__init__()
+            self.net = net
+            self.target = ramet.clone(net, name="target")
+            self.target.trainable = False
+
+        def call(self, x):
+            return self.net(x)
+
+    seen = []
+
+    class Follow(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            sync(self.model.net, self.model.target)
+            seen.append(numbers(self.model.target))
+
+    agent = Agent(small())
+    agent(X)
+    agent.compile(keras.optimizers.SGD(0.1), "mse")
+    agent.fit(X, Y, batch_size=4, verbose=0, callbacks=[Follow()])
+
+    assert not np.array_equal(seen[0][0], seen[1][0])
+    assert_bits(numbers(agent.target), numbers(agent.net))
+    agent.fit(X, Y, batch_size=4, verbose=0)
+    assert_bits(numbers(agent.target), seen[-1])
+
+
 def test_a_sync_under_a_stateless_scope_is_kept_by_the_scope():
     source, target = two()
     before = numbers(target)
@@ -639,6 +662,44 @@ def test_device_and_commitment_of_the_target_stay():
         sync(source, target, tau=tau)
         assert [variable.value.sharding for variable in target.weights] == [sharding for sharding, _ in before]
         assert head.value.committed
+
+
+SHARDED = """
+import jax, keras, numpy as np
+from keras import layers
+from ramet._weights.sync import sync
+from ramet._weights.transfer import transfer
+
+def build():
+    return keras.Sequential([keras.Input((4,)), layers.Dense(8, name="a"), layers.Dense(2, name="b")])
+
+plain = build()
+mesh = keras.distribution.DeviceMesh((2, 2), ["batch", "model"], keras.distribution.list_devices())
+layouts = keras.distribution.LayoutMap(mesh)
+layouts[".*kernel"] = (None, "model")
+with keras.distribution.ModelParallel(layout_map=layouts, batch_dim_name="batch").scope():
+    source, target = build(), build()
+for one, other in ((source, target), (plain, target), (source, plain)):
+    shardings = [variable.value.sharding for variable in other.weights]
+    for tau in (0.5, 1.0, 0.5):
+        before = [np.asarray(variable.value) for variable in other.weights]
+        sync(one, other, tau)
+        for new, theirs, old in zip(other.weights, one.weights, before, strict=True):
+            np.testing.assert_allclose(np.asarray(new.value), tau * np.asarray(theirs.value) + (1 - tau) * old, rtol=1e-5)
+    transfer(one, other)
+    assert shardings == [variable.value.sharding for variable in other.weights]
+assert "'model'" in str(target.weights[0].value.sharding.spec)
+"""
+
+
+@pytest.mark.skipif(BACKEND != "jax", reason="shardings of JAX")
+def test_a_sharded_target_stays_sharded_whatever_the_source_is():
+    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
+    run = subprocess.run(
+        [sys.executable, "-c", SHARDED], env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
+
+    assert run.returncode == 0, run.stderr
 
 
 @pytest.mark.skipif(BACKEND != "jax", reason="compiled functions of JAX")

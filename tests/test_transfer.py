@@ -13,10 +13,9 @@ from keras import layers
 
 import ramet
 from ramet._weights.policy import POLICIES, adapt
-from ramet._weights.problem import WeightsDoNotFitError
 from ramet._weights.transfer import transfer
-from ramet.errors import ArgumentError, NotAModelError, RametError
-from tests.weights_support import Tied, X, Y, held, numbers, scatter, two
+from ramet.errors import ArgumentError, NotAModelError, RametError, WeightsDoNotFitError
+from tests.weights_support import X, Y, held, numbers, scatter, tied, two
 
 BACKEND = keras.backend.backend()
 
@@ -486,7 +485,7 @@ def test_integers_are_cast_where_they_fit():
 # Which ones.
 
 
-@pytest.mark.parametrize("glob", ["b", "b/*", "b*", "*b/*"])
+@pytest.mark.parametrize("glob", ["b", "b/*", "[b]", "*b/*"])
 def test_a_glob_selects(glob):
     source, target = scatter(chain("a", "b"), 1), chain("a", "b")
     before = array(target.get_layer("a").kernel)
@@ -537,15 +536,8 @@ def test_subclassed_models_are_matched_by_path():
     assert_bits(numbers(target), numbers(source))
 
 
-def _tied(first="first"):
-    x = keras.Input((4,))
-    one = Tied(name=first)
-    hidden = one(x)
-    return keras.Model(x, Tied(one.w, name="second")(hidden))
-
-
 def test_tied_weights_are_told_once():
-    source, target = scatter(_tied(), 1), _tied()
+    source, target = scatter(tied(), 1), tied()
 
     report = transfer(source, target)
 
@@ -556,7 +548,7 @@ def test_tied_weights_are_told_once():
 
 def test_tied_weights_are_found_at_any_of_their_places():
     values = {"second/w": np.ones((4, 4), "float32")}
-    target = _tied()
+    target = tied()
 
     report = transfer(values, target)
 
@@ -567,7 +559,7 @@ def test_tied_weights_are_found_at_any_of_their_places():
 def test_two_sources_for_a_tied_weight_are_told():
     values = {"first/w": np.ones((4, 4), "float32"), "second/w": np.zeros((4, 4), "float32")}
 
-    report = transfer(values, _tied())
+    report = transfer(values, tied())
 
     assert [(one.path, one.reason) for one in report.unused] == [
         ("second/w", "its weight is tied to 'first/w' in the target")
@@ -582,19 +574,23 @@ def test_an_adapted_normalization_computes_with_what_it_was_given():
     np.testing.assert_allclose(target.predict(X, verbose=0), source.predict(X, verbose=0), rtol=1e-6)
 
 
-def test_other_vocabularies_are_told():
-    source, target, same = (
-        keras.Sequential([layers.StringLookup(vocabulary=words, name="lookup")])
-        for words in (["a", "b"], ["a", "c", "d"], ["a", "b"])
-    )
-    for model in (source, target, same):
+@pytest.mark.parametrize("names", [("lookup", "lookup"), ("string_lookup", "string_lookup_1")])
+def test_other_vocabularies_are_told(names):
+    def lookup(words, name):
+        model = keras.Sequential([layers.StringLookup(vocabulary=words, name=name)])
         model.built = True
+        return model
 
-    report = transfer(source, target)
+    old, new = names
+    source = lookup(["a", "b"], old)
+
+    report = transfer(source, lookup(["a", "c", "d"], new))
 
     assert not report.ok
-    assert report["lookup.vocabulary"].reason.startswith("a vocabulary is no weight: 3 words in the source, 4 others")
-    assert transfer(source, same).ok
+    assert report[f"{new}.vocabulary"].reason == (
+        "a vocabulary is no weight: 3 words in the source, 4 here, not the same"
+    )
+    assert transfer(source, lookup(["a", "b"], new)).ok
 
 
 def test_both_models_train_on_afterwards():
@@ -657,10 +653,9 @@ def test_what_was_written_is_put_back_when_one_fails(monkeypatch):
 
 def test_the_name_counters_of_keras_stay():
     source, target = two()
-    before = int(layers.Dense(1).name.rpartition("_")[2] or 0)
     transfer(source, target)
 
-    assert layers.Dense(1).name == f"dense_{before + 1}"
+    assert layers.Dense(1).name == "dense"
 
 
 # The report, and what is refused.

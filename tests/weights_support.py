@@ -63,6 +63,14 @@ class Tied(layers.Layer):
         return keras.ops.matmul(x, self.w)
 
 
+def tied():
+    """A model of two layers that hold one variable."""
+    x = keras.Input((4,))
+    first = Tied(name="first")
+    hidden = first(x)
+    return keras.Model(x, Tied(first.w, name="second")(hidden))
+
+
 class Held(keras.Model):
     """A subclassed model with layers in a list and in a dict."""
 
@@ -78,6 +86,7 @@ class Held(keras.Model):
 
 
 def held(seed=0, **options):
+    """A built one."""
     keras.utils.set_random_seed(seed)
     model = Held(**options)
     model(X)

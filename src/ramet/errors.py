@@ -6,6 +6,7 @@
     ├── CannotCopyError       also TypeError               something inside the model cannot be copied
     ├── StateElsewhereError   also RuntimeError            the model's values are not in the model right now
     ├── RebuildError          also ValueError              a layer refused what it was called with
+    ├── WeightsDoNotFitError  also ValueError              weights of two models have other paths, shapes or dtypes
     ├── EditError             also ValueError              an edit cannot be carried out
     │   ├── EditConflictError                              two edits would change the same thing
     │   ├── NeedsCallGraphError                            a layer is called by its owner's own code
@@ -49,6 +50,7 @@ __all__ = [
     "UnknownPathError",
     "UnsupportedKerasError",
     "UntestedKerasWarning",
+    "WeightsDoNotFitError",
 ]
 
 
@@ -139,6 +141,10 @@ class LostOnSaveError(EditError):
 
 class DoesNotFitError(EditError, RebuildError):
     """What an edit puts in does not fit to what is around it."""
+
+
+class WeightsDoNotFitError(RametError, ValueError):
+    """Weights of one model do not fit those of another: other paths, shapes or dtypes. Nothing was written."""
 
 
 class GraphError(RametError, ValueError):

@@ -47,6 +47,19 @@ def _move(op: Any, before: str, after: str) -> None:
         variable.__dict__[names.PATH] = moved(variable.path)
 
 
+def named_by_key(function: Any, op: Any) -> bool:
+    """Whether a functional model takes its inputs in a dict that calls an input by its name."""
+    taken = getattr(function, names.INPUTS)
+    found = calls.history(taken[op.name]) if isinstance(taken, dict) and op.name in taken else None
+    return found is not None and found[0] is op
+
+
+def rename_key(function: Any, old: str, new: str) -> None:
+    """Let a functional model take an input by another key."""
+    taken = getattr(function, names.INPUTS)
+    function.__dict__[names.INPUTS] = {new if key == old else key: tensor for key, tensor in taken.items()}
+
+
 def name_outputs(function: Any) -> None:
     """The outputs of a functional model are called like the ops that make them."""
     found = [calls.history(tensor) for tensor in function.outputs]

@@ -24,13 +24,26 @@ _GRAPH = (
 )
 
 
-def forget_calls(ops: list[Any], dropped: set[int]) -> None:
-    """Take calls out of the lists of their ops, and tell the tensors of the others their new positions."""
+def forget_calls(ops: list[Any], dropped: set[int], instead: dict[int, list[Any]] | None = None) -> None:
+    """Take calls out of the lists of their ops, and tell the tensors of the others their new positions.
+
+    Args:
+        ops: The ops.
+        dropped: The ids of the calls to forget.
+        instead: By the id of a call, those of the same op that were made in its place and stand there from now on.
+    """
+    instead = instead or {}
+    moved = {id(call) for made in instead.values() for call in made}
     for op in ops:
         for call in calls.inbound(op):
             if id(call) in dropped:
                 calls.forget_outputs(call)
-        kept = [call for call in calls.inbound(op) if id(call) not in dropped]
+        kept: list[Any] = []
+        for call in calls.inbound(op):
+            if id(call) in instead:
+                kept += instead[id(call)]
+            elif id(call) not in dropped and id(call) not in moved:
+                kept.append(call)
         following = [call for call in calls.outbound(op) if id(call) not in dropped]
         for attribute, items in ((names.INBOUND, kept), (names.OUTBOUND, following)):
             held = op.__dict__[attribute]
@@ -40,6 +53,13 @@ def forget_calls(ops: list[Any], dropped: set[int]) -> None:
             for index, tensor in enumerate(call.outputs):
                 if calls.history(tensor) is not None:
                     calls.set_history(tensor, tensor, op, position, index)
+
+
+def name_calls(function: Any) -> None:
+    """The keys under which a functional model knows its calls, by the positions that these have now."""
+    position = {id(call): number for op in function.operations for number, call in enumerate(calls.inbound(op))}
+    known = [call for level in getattr(function, names.NODES_BY_DEPTH).values() for call in level]
+    function.__dict__[names.NODES] = {calls.node_key(call.operation, position[id(call)]) for call in known}
 
 
 def adopt_graph(model: Any, donor: Any) -> None:

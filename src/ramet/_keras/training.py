@@ -24,7 +24,7 @@ _LOOPS = frozenset({"fit", "evaluate", "predict", "train_on_batch", "test_on_bat
 def values_in_running_loops() -> dict[int, Any]:
     """The values that loops further up in this thread hold, by id of the variable."""
     values: dict[int, Any] = {}
-    for model in _models_in_loops(sys._getframe()):
+    for model in models_in_running_loops():
         state = getattr(model, names.JAX_STATE, None)
         if not state or getattr(model, names.JAX_STATE_SYNCED, True):
             continue
@@ -48,8 +48,9 @@ def models_running_elsewhere() -> list[tuple[Any, bool]]:
     return [found for thread, frame in frames.items() if thread != own for found in _loops(frame)]
 
 
-def _models_in_loops(frame: FrameType | None) -> Iterator[Any]:
-    return (model for model, _ in _loops(frame))
+def models_in_running_loops() -> list[Any]:
+    """The models whose loops run further up in this thread, the innermost first."""
+    return [model for model, _ in _loops(sys._getframe())]
 
 
 def _loops(frame: FrameType | None) -> Iterator[tuple[Any, bool]]:

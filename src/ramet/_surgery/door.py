@@ -9,6 +9,7 @@ import keras
 
 from ramet._build.draw import drawn_from
 from ramet._edit import Edit, Plan, Step, as_edits
+from ramet._keras.counters import names_untouched
 from ramet._surgery.carry_out import carry_out
 from ramet._surgery.conflict import check_conflicts
 from ramet._surgery.kinds import KINDS
@@ -26,7 +27,8 @@ def edit(model: Any, *edits: Any, seed: int | None = None, unsaved: bool = False
     with drawn_from(seed):
         for one, step in zip(wanted, steps, strict=True):
             KINDS[one.kind].carry_out(one, step, scene)
-        result = carry_out(scene)
+        with names_untouched():  # layers make ops while they are called, for masks
+            result = carry_out(scene)
         if not unsaved:
             for path, holder in scene.changed_holders():
                 check_saved(holder, path)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import keras
 
-from ramet._edit import Edit, Step, Touch
+from ramet._edit import Edit, Skip, Step, Touch
 from ramet._keras import structure
+from ramet._select import Candidate
 from ramet._surgery.scene import Scene
 from ramet._surgery.updating import update
 
@@ -23,25 +24,40 @@ _RATES = ("dropout", "recurrent_dropout")
 
 def touch(edit: Edit, scene: Scene) -> Step:
     """Layers of the dropout family, removed where there is a call graph; rates set to 0 inside other layers."""
-    touched = []
+    touched, skipped = [], []
     for candidate in scene.find(edit):
         layer = scene.op(candidate.path)
-        if not isinstance(layer, keras.Layer):
-            continue
-        claims = frozenset({"layer"})
         if isinstance(layer, _LAYERS):
-            if structure.function_of(scene.holder(candidate.path)) is not None and _passes_on(candidate.path, scene):
-                touched.append(
-                    Touch(candidate.path, f"{candidate.op.class_name}, removed", claims=claims, detail="remove")
-                )
-            elif structure.function_of(scene.holder(candidate.path)) is not None:
-                touched.append(_silenced(candidate.path, candidate.op.class_name, layer))
-            continue
-        rates = {name: 0.0 for name in _RATES if _has_rate(candidate.op.config, name)}
-        if rates:
-            said = " and ".join(rates)
-            touched.append(Touch(candidate.path, f"{candidate.op.class_name}, {said} set to 0", detail=rates))
-    return Step(edit, tuple(touched))
+            found = _family(candidate, scene)
+            if isinstance(found, Skip):
+                skipped.append(found)
+            elif found is not None:
+                touched.append(found)
+        elif isinstance(layer, keras.Layer):
+            rates = {name: 0.0 for name in _RATES if _has_rate(candidate.op.config, name)}
+            if rates:
+                said = " and ".join(rates)
+                touched.append(Touch(candidate.path, f"{candidate.op.class_name}, {said} set to 0", detail=rates))
+    return Step(edit, tuple(touched), tuple(skipped))
+
+
+def _family(candidate: Candidate, scene: Scene) -> Touch | Skip | None:
+    """What happens to a layer that does nothing but drop or add noise; None if its holder's own rate decides."""
+    path, holder = candidate.path, scene.holder(candidate.path)
+    if structure.function_of(holder) is None:
+        if isinstance(holder, keras.layers.Wrapper):
+            return _silenced(candidate, scene)
+        if any(hasattr(holder, name) or hasattr(holder, f"_{name}") for name in _RATES):
+            return None
+        return Skip(path, f"it is made and called by the code of a {type(holder).__name__}")
+    calls = scene.calls(path).values()
+    if any(
+        structure.arguments_by_name(c.operation, c.arguments.args, c.arguments.kwargs).get("training") for c in calls
+    ):
+        return Skip(path, "it is called with training=True: it acts at inference, too")
+    if any(len(call.input_tensors) != 1 or len(call.outputs) != 1 for call in calls):
+        return _silenced(candidate, scene)
+    return Touch(path, f"{candidate.op.class_name}, removed", claims=frozenset({"layer"}), detail="remove")
 
 
 def carry_out(edit: Edit, step: Step, scene: Scene) -> None:
@@ -55,13 +71,9 @@ def carry_out(edit: Edit, step: Step, scene: Scene) -> None:
             update(scene, item.path, dict(item.detail))
 
 
-def _passes_on(path: str, scene: Scene) -> bool:
-    return all(len(call.input_tensors) == 1 and len(call.outputs) == 1 for call in scene.calls(path).values())
-
-
-def _silenced(path: str, class_name: str, layer: object) -> Touch:
-    name = "stddev" if isinstance(layer, keras.layers.GaussianNoise) else "rate"
-    return Touch(path, f"{class_name}, {name} set to 0", detail={name: 0.0})
+def _silenced(candidate: Candidate, scene: Scene) -> Touch:
+    name = "stddev" if isinstance(scene.op(candidate.path), keras.layers.GaussianNoise) else "rate"
+    return Touch(candidate.path, f"{candidate.op.class_name}, {name} set to 0", detail={name: 0.0})
 
 
 def _has_rate(config: object, name: str) -> bool:

@@ -62,12 +62,12 @@ def carry_out(edit: Edit, step: Step, scene: Scene) -> None:
     old = list(layer.weights)
     update(scene, head.path, settings, policy=edit["weights"])
     if edit["weights"] == "fresh":
-        _begin_anew(layer, old)
+        _begin_anew(layer, old, scene)
     for item in others:
         update(scene, item.path, {"target_shape": item.detail})
 
 
-def _begin_anew(layer: Any, old: list[Any]) -> None:
+def _begin_anew(layer: Any, old: list[Any], scene: Scene) -> None:
     """As many classes as before are still other classes: nothing of the old head stays."""
     kept = {id(variable) for variable in old}
     for variable in layer.weights:
@@ -75,6 +75,7 @@ def _begin_anew(layer: Any, old: list[Any]) -> None:
             initializer = getattr(layer, f"{variable.name}_initializer", None)
             if initializer is not None:
                 variable.assign(initializer(variable.shape, dtype=variable.dtype))
+                scene.successors[id(variable)] = None  # and nothing of its optimizer slots
 
 
 def _head(edit: Edit, scene: Scene) -> str:

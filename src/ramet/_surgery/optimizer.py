@@ -15,7 +15,7 @@ def renew_optimizer(model: Any, successors: dict[int, Any]) -> None:
 
     Args:
         model: The edited model.
-        successors: By the id of a new variable, the old one whose slots it takes.
+        successors: By the id of a variable, the one whose slots it takes, if not its own; None for fresh ones.
     """
     optimizer = getattr(model, "optimizer", None) if getattr(model, "compiled", False) else None
     if optimizer is None:
@@ -24,7 +24,8 @@ def renew_optimizer(model: Any, successors: dict[int, Any]) -> None:
         rewire.set_optimizer(model, optimizer)
         return
     now = list(model.trainable_variables)
-    if [id(v) for v in structure.optimized_variables(optimizer)] == [id(v) for v in now]:
+    same = [id(v) for v in structure.optimized_variables(optimizer)] == [id(v) for v in now]
+    if same and not any(id(v) in successors for v in now):
         rewire.set_optimizer(model, optimizer)
         return
     with names_untouched():

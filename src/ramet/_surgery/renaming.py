@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import keras
 
 from ramet._edit import Edit, Skip, Step, Touch
-from ramet._keras import rename
+from ramet._keras import rename, structure
 from ramet._surgery.scene import Scene
 from ramet.errors import EditError
 
@@ -30,26 +32,52 @@ def touch(edit: Edit, scene: Scene) -> Step:
 
 def carry_out(edit: Edit, step: Step, scene: Scene) -> None:
     """Rename, the innermost last: paths are changed from the outside in."""
+    _check_free(step, scene)
     for item in step.touched:
         op = scene.op(item.path)
-        beside = scene.names_beside(item.path)
-        giving = {other.path: other.detail for other in step.touched if other.path != item.path}
-        leaving = {scene.op(path).name for path, name in giving.items() if name != scene.op(path).name}
-        if item.detail in (beside - leaving - {op.name}) | scene.names_given(item.path):
+        scene.renamed.append((op.name, item.detail))
+        scene.give_name(item.path, item.detail)
+        if isinstance(op, keras.layers.InputLayer):
+            _rename_key(op, item, scene)
+            scene.orders.touch(op)
+        rename.rename_op(op, item.detail)
+        scene.rename_outputs(item.path)
+        scene.changed_inside(item.path)
+
+
+def _rename_key(op: Any, item: Touch, scene: Scene) -> None:
+    """Where inputs are taken in a dict, the key follows the name: Keras wants them to be the same."""
+    holder = scene.holder(item.path)
+    function = structure.function_of(holder)
+    if not rename.named_by_key(function, op):
+        return
+    if holder is not scene.twin:
+        raise EditError(
+            f"Cannot rename '{item.path}': '{holder.name}' is called with a dict that names it.",
+            fix="rename inputs of the outermost model only, or flatten the model first.",
+            path=item.path,
+        )
+    rename.rename_key(function, op.name, item.detail)
+
+
+def _check_free(step: Step, scene: Scene) -> None:
+    """No name may stand twice in one graph; those that are given up by the same edit are free."""
+    taken: dict[int, set[str]] = {}
+    for item in step.touched:
+        holder = id(scene.holder(item.path))
+        if holder not in taken:
+            taken[holder] = scene.names_beside(item.path) | scene.names_given(item.path)
+    for item in step.touched:
+        taken[id(scene.holder(item.path))].discard(scene.op(item.path).name)
+    for item in step.touched:
+        names = taken[id(scene.holder(item.path))]
+        if item.detail in names:
             raise EditError(
                 f"Cannot rename '{item.path}' to '{item.detail}': the graph has an op of that name.",
                 fix="choose another name.",
                 path=item.path,
             )
-    for item in step.touched:
-        op = scene.op(item.path)
-        scene.renamed.append((op.name, item.detail))
-        scene.give_name(item.path, item.detail)
-        rename.rename_op(op, item.detail)
-        if isinstance(op, keras.layers.InputLayer):
-            scene.orders.touch(op)
-        scene.rename_outputs(item.path)
-        scene.changed_inside(item.path)
+        names.add(item.detail)
 
 
 def _check(name: object, path: str) -> None:

@@ -8,6 +8,7 @@ import keras
 
 from ramet._build.build_like import place_below
 from ramet._edit import Edit, Step, Touch
+from ramet._surgery.from_config import as_factory
 from ramet._surgery.naming import settle
 from ramet._surgery.order import inside_first
 from ramet._surgery.scene import Scene
@@ -36,13 +37,8 @@ def carry_out(edit: Edit, step: Step, scene: Scene) -> None:
         new = made(edit["layer"], old, item.path, scene)
         if new is old:
             continue
-        if edit.kind == "wrap" and not any(part is old for part in inside_first(new)):
-            raise EditError(
-                f"Cannot wrap '{item.path}': the new layer does not hold the old one.",
-                found=f"a {type(new).__name__} without it",
-                fix="build the wrapper around the layer that the function is given, or use replace.",
-                path=item.path,
-            )
+        if edit.kind == "wrap":
+            _check_wraps(new, old, item.path, scene)
         # The old name is free again, unless the old layer lives on inside the new one.
         settle(new, (scene.names_beside(item.path) | scene.names_given(item.path)) - {old.name}, item.path)
         scene.give_name(item.path, new.name)
@@ -53,8 +49,31 @@ def carry_out(edit: Edit, step: Step, scene: Scene) -> None:
             scene.carried.append((old, new))
 
 
+def _check_wraps(new: Any, old: Any, path: str, scene: Scene) -> None:
+    """The old layer stands inside the new one; or a copy that the wrapper made, as Bidirectional does, with its weights."""
+    parts = inside_first(new)[:-1]
+    if any(part is old for part in parts):
+        return
+    copies = [part for part in parts if type(part) is type(old) and part.name.endswith(old.name)]
+    if not copies:
+        raise EditError(
+            f"Cannot wrap '{path}': the new layer does not hold the old one.",
+            found=f"a {type(new).__name__} without it",
+            fix="build the wrapper around the layer that the function is given, or use replace.",
+            path=path,
+        )
+    # Of the two directions, the one that says most of what the old layer says.
+    wanted = old.get_config()
+    scene.carried.append((old, min(copies, key=lambda copy: _differences(copy.get_config(), wanted))))
+
+
+def _differences(config: dict[str, Any], wanted: dict[str, Any]) -> int:
+    return sum(config.get(name) != setting for name, setting in wanted.items())
+
+
 def made(layer: Any, old: Any, path: str, scene: Scene) -> Any:
     """The layer that a factory makes for an old one, or the layer itself."""
+    layer = as_factory(layer)
     given = isinstance(layer, keras.Operation | type) or not callable(layer)
     new = layer if given else layer(old)
     if not isinstance(new, keras.Operation):

@@ -11,8 +11,7 @@ from ramet._keras import structure
 from ramet._surgery.patch import patch
 from ramet._surgery.probe import made_twice
 from ramet._surgery.scene import Scene
-from ramet._weights.problem import WeightsDoNotFitError
-from ramet.errors import EditError
+from ramet.errors import EditError, WeightsDoNotFitError
 
 
 def touch(edit: Edit, scene: Scene) -> Step:

@@ -34,7 +34,9 @@ class Scene:
         self.carried: list[
             tuple[Any, Any]
         ] = []  # (old layer, new layer) whose weights of the same shape are taken over
-        self.successors: dict[int, Any] = {}  # by the id of a new variable, the old one whose optimizer slots it takes
+        self.successors: dict[
+            int, Any
+        ] = {}  # by the id of a variable, the one whose optimizer slots it takes; None for fresh ones
         self.renamed: list[tuple[str, str]] = []
         self.flags: list[tuple[str, bool]] = []  # paths, and whether what stands there is trained
         places, twins = places_below(model), places_below(twin)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ramet._build.orders import Make
 from ramet._edit import Edit, Step, Touch
 from ramet._select import Candidate
 from ramet._surgery.naming import settle
@@ -70,10 +71,10 @@ class _Once:
         self._new, self._start = new, start
         self._made: Any = None
 
-    def __call__(self, successor: Callable[[Any], Any]) -> Any:
+    def __call__(self, successor: Callable[[Any], Any], make: Make) -> Any:
         if self._made is None:
             given = [successor(tensor) for tensor in self._start.outputs]
-            self._made = self._new(given[0] if len(given) == 1 else given)
+            self._made = make(self._new, (given[0] if len(given) == 1 else given,), {})
         return self._made
 
 

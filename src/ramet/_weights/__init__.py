@@ -1,0 +1,1 @@
+"""Weights from one model to another, by path: `transfer` once, `sync` at every training step."""
