@@ -72,7 +72,10 @@ def _known_paths(file, live):
     for path in live:
         owners.setdefault(path.rpartition("/")[0], []).append(path)
     renamed = {}
+    tied = {path for path, spec in file.graph.variables() if spec.tied}
     for path in file.weights.paths():
+        if path in tied:
+            continue
         owner, _, name = path.rpartition("/")
         renamed[path] = owners[owner][int(name)] if name.isdigit() else path
     return renamed
@@ -107,7 +110,9 @@ def _assert_graph(told, live, *, masks=True):
             other = ops[path]
             assert (op.kind, op.name, op.same_as) == (other.kind, other.name, other.same_as), path
             assert op.class_name in (other.class_name, "?"), path
-            if op.config is not None and op.kind == "layer" and other.config is not None:
+            # The bytes of a compiled lambda are not the same twice.
+            comparable = op.class_name != "Lambda" and op.config is not None and other.config is not None
+            if comparable and op.kind == "layer":
                 assert _plain(op.config) == _plain(other.config), path
                 assert (op.trainable, op.dtype_policy) == (other.trainable, other.dtype_policy), path
     named = {path for path, op in told.walk() if op.config is not None}
@@ -224,14 +229,12 @@ LAYERS = {
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_weights_are_found_by_the_paths_of_the_live_model(tmp_path, name):
-    if name == "conv_lstm" and keras.backend.backend() == "torch":
-        pytest.skip("Keras builds no ConvLSTM2D on torch without a GPU; a Keras that does would lift this")
     path = _saved(LAYERS[name](), tmp_path)
     model = _loaded(path)
 
     with read_archive(path, isolated=False) as file:
         _assert_weights(file, model)
-        assert set(file.weights.paths()) == set(_live(model))
+        assert set(_known_paths(file, _live(model))) == set(_live(model))
         _assert_graph(file.graph, ramet.capture(model))
     assert scan(path, isolated=False).findings == ()
 

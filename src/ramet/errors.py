@@ -14,6 +14,8 @@
     │   └── DoesNotFitError   also RebuildError            what was put in does not fit to what is around it
     ├── GraphError            also ValueError              a graph breaks its own rules
     ├── FormatError           also ValueError              a text is not the JSON of a graph
+    ├── ModelFileError        also ValueError              a file is missing, broken, or no model
+    │   └── HostileFileError                               a file that Keras cannot have written
     ├── UnknownPathError      also LookupError             nothing stands at this path
     ├── NoMatchError          also LookupError             a selector finds nothing, and something was needed
     └── UnsupportedKerasError also ImportError             this Keras is too old
@@ -38,7 +40,9 @@ __all__ = [
     "EditError",
     "FormatError",
     "GraphError",
+    "HostileFileError",
     "LostOnSaveError",
+    "ModelFileError",
     "NeedsCallGraphError",
     "NoMatchError",
     "NotAModelError",
@@ -161,6 +165,14 @@ class GraphError(RametError, ValueError):
 
 class FormatError(RametError, ValueError):
     """A text is not the JSON of a graph. `path` says where in the text."""
+
+
+class ModelFileError(RametError, ValueError):
+    """A file is missing, broken, or does not hold a model. `path` says where in the file."""
+
+
+class HostileFileError(ModelFileError):
+    """A file breaks a limit, or a rule that every file keeps which Keras has written."""
 
 
 class UnknownPathError(RametError, LookupError):

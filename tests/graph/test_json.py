@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ramet._graph import FormatError, Graph, GraphError, Ref, freeze, from_json, to_json
+from ramet._graph import FormatError, Graph, GraphError, Ref, freeze, from_json, lint, to_json
 from tests.graph.sample import call, config, layer, masked, nested, small, split
 from tests.graph.strategies import arguments, few, graphs
 
@@ -35,6 +35,16 @@ SPLIT = """\
 
 def test_a_graph_is_written_one_line_an_op_and_one_line_a_call() -> None:
     assert to_json(split()) == SPLIT
+
+
+def test_a_shape_that_is_not_known_comes_back() -> None:
+    first, *rest = small().calls
+    unknown = first.with_changes(outputs=tuple(value.with_changes(shape=None) for value in first.outputs))
+    graph = small().with_changes(calls=(unknown, *rest))
+
+    assert lint(graph) == []
+    assert from_json(to_json(graph)).calls[0].outputs[0].shape is None
+    assert "?" in str(graph)
 
 
 @pytest.mark.parametrize("graph", SAMPLES, ids=lambda graph: graph.name)

@@ -150,7 +150,7 @@ class Encoder:
 
 
 def _value(value: Value) -> Json:
-    record: dict[str, Json] = {"shape": list(value.shape), "dtype": value.dtype}
+    record: dict[str, Json] = {"shape": None if value.shape is None else list(value.shape), "dtype": value.dtype}
     for key in ("sparse", "ragged", "optional"):
         if getattr(value, key):
             record[key] = True

@@ -7,7 +7,7 @@ from typing import Any
 from ramet._graph.argument import Argument, FrozenDict
 from ramet._graph.call import Call, MaskKind
 from ramet._graph.json_read import ArgumentReader, read_ref
-from ramet._graph.json_record import Place, Record, checked, chosen, describe, misfit
+from ramet._graph.json_record import Place, Record, checked, chosen, describe, misfit, shape_of
 from ramet._graph.value import UNRECORDED, Mask, Value
 
 __all__ = ["read_call", "read_dict"]
@@ -44,8 +44,9 @@ def read_dict(record: Record, key: str, arguments: ArgumentReader) -> FrozenDict
 
 def _read_value(raw: object, place: Place) -> Value:
     record = Record(raw, place)
+    shape = record.raw("shape")
     value = Value(
-        shape=record.shape("shape"),
+        shape=None if shape is None else shape_of(shape, place.at("shape")),
         dtype=record.text("dtype"),
         sparse=record.flag("sparse", default=False),
         ragged=record.flag("ragged", default=False),

@@ -108,10 +108,6 @@ class Record:
         """One of the allowed words."""
         return chosen(self.text(key), allowed, self.place.at(key))
 
-    def shape(self, key: str) -> Shape:
-        """A shape."""
-        return shape_of(self.raw(key), self.place.at(key))
-
     def items(self, key: str) -> Iterator[tuple[Any, Place]]:
         """The items of a list with their places; none where there is no such field."""
         place = self.place.at(key)

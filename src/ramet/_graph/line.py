@@ -18,7 +18,7 @@ _LONGEST = 100
 
 def describe_values(graph: Graph, call: Call) -> str:
     """The outputs of a call: `(None, 8)`, `2 x (None, 8)`, `(None, 8), (None, 4)`; with the dtype where it is new."""
-    shapes = [str(value.shape) for value in call.outputs]
+    shapes = ["?" if value.shape is None else str(value.shape) for value in call.outputs]
     text = ", ".join(shapes[:_SHOWN])
     if len(shapes) > 1 and len(set(shapes)) == 1:
         text = f"{len(shapes)} x {shapes[0]}"

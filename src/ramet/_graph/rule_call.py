@@ -95,10 +95,10 @@ def structures_hold_every_output(graph: Graph) -> Iterator[Finding]:
 
 
 def shapes_are_sizes(graph: Graph) -> Iterator[Finding]:
-    """A shape is a tuple of numbers that are not negative, or None where any size will do."""
+    """A shape is a tuple of numbers that are not negative, None where any size will do; or it is not known."""
     for call in graph.calls:
         for place, value in enumerate(call.outputs):
-            if not is_shape(value.shape):
+            if value.shape is not None and not is_shape(value.shape):
                 yield call.id, f"output {place} of '{call.id}' has the shape {value.shape!r}."
 
 

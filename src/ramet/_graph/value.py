@@ -20,8 +20,9 @@ class Value(Changeable):
     """One output of a call.
 
     Attributes:
-        shape: None for a dimension that is free.
-        dtype: of the values.
+        shape: None for a dimension that is free; None altogether where it is not known, as of an output that no call
+            takes in a graph that was read from a file.
+        dtype: of the values; "unknown" where it is not known.
         sparse: whether it is a sparse tensor.
         ragged: whether it is a ragged tensor.
         optional: whether None may stand in its place (inputs only).
@@ -30,7 +31,7 @@ class Value(Changeable):
             when the model runs but that no call of the graph makes. None is an empty slot.
     """
 
-    shape: Shape
+    shape: Shape | None
     dtype: str
     sparse: bool = False
     ragged: bool = False

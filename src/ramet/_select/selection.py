@@ -27,7 +27,7 @@ class Match:
     """
 
     candidate: Candidate
-    shapes: tuple[tuple[Shape, ...], ...] = field(hash=False)
+    shapes: tuple[tuple[Shape | None, ...], ...] = field(hash=False)
     parameters: int
 
     @property
@@ -135,8 +135,8 @@ def select_in(graph: Graph, selector: object, live: Mapping[str, Any] | None = N
     return Selection(asked, matches, len(catalog), parameters.together(numbers), catalog)
 
 
-def _shapes(candidate: Candidate) -> tuple[tuple[Shape, ...], ...]:
-    found: dict[tuple[Shape, ...], None] = {}
+def _shapes(candidate: Candidate) -> tuple[tuple[Shape | None, ...], ...]:
+    found: dict[tuple[Shape | None, ...], None] = {}
     for place in candidate.places:
         if place.graph is not None:
             for call in place.graph.calls_of(place.op):

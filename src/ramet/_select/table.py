@@ -99,11 +99,12 @@ def _cells(match: Match) -> tuple[str, str, str, str, str]:
     return escape(match.path), class_name, shapes, count, ", ".join(notes)
 
 
-def _outputs(shapes: tuple[Shape, ...]) -> str:
+def _outputs(shapes: tuple[Shape | None, ...]) -> str:
     """The outputs of one call: `(None, 8)`, `2 x (None, 8)`, `(None, 8), (None, 4)`."""
-    if len(shapes) > 1 and len(set(shapes)) == 1:
-        return f"{len(shapes)} x {shapes[0]}"
-    words = ", ".join(map(str, shapes[:_SHOWN]))
+    told = ["?" if shape is None else str(shape) for shape in shapes]
+    if len(told) > 1 and len(set(told)) == 1:
+        return f"{len(told)} x {told[0]}"
+    words = ", ".join(told[:_SHOWN])
     return f"{words} and {len(shapes) - _SHOWN} more" if len(shapes) > _SHOWN else words
 
 

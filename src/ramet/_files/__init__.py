@@ -1,0 +1,31 @@
+"""Model files as data: nothing in them is imported, evaluated or unpickled."""
+
+from ramet._files.entry import Entry
+from ramet._files.limits import Limits
+from ramet._files.listing import ArraySpec
+from ramet._files.model_file import ModelFile, ModelKind, read_archive
+from ramet._files.problem import HostileFileError, ModelFileError
+from ramet._files.scan import Finding, ScanReport, Severity, Verdict, scan
+from ramet._files.show import show_lines
+from ramet._files.value import UNKNOWN_DTYPE
+from ramet._files.weights import Statistics, Weights
+
+__all__ = [
+    "UNKNOWN_DTYPE",
+    "ArraySpec",
+    "Entry",
+    "Finding",
+    "HostileFileError",
+    "Limits",
+    "ModelFile",
+    "ModelFileError",
+    "ModelKind",
+    "ScanReport",
+    "Severity",
+    "Statistics",
+    "Verdict",
+    "Weights",
+    "read_archive",
+    "scan",
+    "show_lines",
+]

@@ -1,0 +1,193 @@
+"""A model file, opened: what it says of itself, its graph, its weights. Nothing in it is run."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self, TypeAlias
+
+from ramet._files.assemble import Assembled, assemble
+from ramet._files.container import Container
+from ramet._files.entry import Entry
+from ramet._files.legacy import legacy_config
+from ramet._files.limits import Limits
+from ramet._files.listing import Listing
+from ramet._files.problem import HostileFileError, ModelFileError, misfit
+from ramet._files.record import record_of
+from ramet._files.source import CONFIG, METADATA, WEIGHTS, open_source
+from ramet._files.store import ChildStore, LocalStore, Store
+from ramet._files.text import Json, read_json
+from ramet._files.weight_tree import WeightTree
+from ramet._files.weights import Weights
+from ramet._graph import Graph, escape
+
+__all__ = ["ModelFile", "ModelKind", "read_archive"]
+
+ModelKind: TypeAlias = Literal["model", "legacy model", "weights"]
+_ASSETS = "assets/"
+_OPTIMIZER = "optimizer"
+
+
+def read_archive(path: str | os.PathLike[str], limits: Limits | None = None, *, isolated: bool = True) -> ModelFile:
+    """A model file as data: a `.keras` archive or folder, a `.weights.h5`, or a `.h5` of Keras 2.
+
+    Args:
+        path: of the file.
+        limits: how much it may hold.
+        isolated: whether weights are read in a process of their own, which is what a file needs that is not trusted:
+            HDF5 is read by a C library. `False` reads them in this process, which is faster.
+
+    Raises:
+        ModelFileError: there is no such file, or it is broken, or no model.
+        HostileFileError: it breaks a limit, or a rule that every file keeps which Keras has written.
+    """
+    return ModelFile(Path(path), limits or Limits(), isolated=isolated)
+
+
+class ModelFile:
+    """A model file. Config, graph and weights are read when they are asked for; it can be used in a `with` block.
+
+    Attributes:
+        path: of the file.
+        kind: "model", "legacy model" (HDF5 as of Keras 2), or "weights" alone.
+        entries: the files in it.
+    """
+
+    def __init__(self, path: Path, limits: Limits, *, isolated: bool) -> None:
+        self.path = path
+        self._limits = limits
+        self._isolated = isolated
+        source, self._container = open_source(path, limits)
+        self._open: list[Store | Container] = [self._container]
+        self._end = weakref.finalize(self, _close_all, self._open)
+        self.entries: tuple[Entry, ...] = self._container.entries
+        try:
+            _refuse_problems(self._container, path)
+            self._entry = path.name if source == "hdf5" else WEIGHTS
+            self.kind: ModelKind = "model"
+            if source == "hdf5":
+                self.kind = "legacy model" if "model_config" in self.listing.texts else "weights"
+        except ModelFileError:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<ModelFile '{escape(self.path.name)}': {self.kind}>"
+
+    def close(self) -> None:
+        """Let go of the file. Nothing more can be read from it."""
+        self._end()
+
+    @cached_property
+    def metadata(self) -> dict[str, str]:
+        """What the file says of itself: `keras_version`, `date_saved`, `backend`, as far as it does."""
+        found = self._json(METADATA) if self.kind == "model" and self._has(METADATA) else self.listing.texts
+        texts = found if isinstance(found, dict) else {}
+        keys = ("keras_version", "date_saved", "backend")
+        return {key: texts[key] for key in keys if isinstance(texts.get(key), str)}
+
+    @cached_property
+    def config(self) -> dict[str, Json] | None:
+        """The config of the model, as it is written; None for weights alone."""
+        if self.kind == "weights":
+            return None
+        if self.kind == "legacy model":
+            return legacy_config(self.listing, self._limits)
+        found = self._json(CONFIG)
+        if not isinstance(found, dict):
+            raise misfit("an object", found, "config")
+        return found
+
+    @cached_property
+    def compile_config(self) -> dict[str, Json] | None:
+        """How the model was compiled; None for one that was not."""
+        if self.kind == "legacy model":
+            text = self.listing.texts.get("training_config")
+            found = (
+                None if text is None else read_json(text.encode("utf-8", "replace"), "training_config", self._limits)
+            )
+        else:
+            found = (self.config or {}).get("compile_config")
+        return found if isinstance(found, dict) and found else None
+
+    @cached_property
+    def assets(self) -> tuple[Entry, ...]:
+        """The files beside config and weights that layers have saved: vocabularies and the like."""
+        return tuple(entry for entry in self.entries if entry.name.startswith(_ASSETS))
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of the model, as far as the file tells it."""
+        return self._assembled.graph
+
+    @cached_property
+    def weights(self) -> Weights:
+        """The variables of the model, by path."""
+        return Weights(self._assembled.arrays, self.listing, self._opened)
+
+    @cached_property
+    def optimizer_weights(self) -> Weights:
+        """The variables of the optimizer, by number."""
+        if self.kind == "legacy model":
+            arrays = {
+                path.partition("/")[2]: path for path in self.listing.arrays if path.startswith("optimizer_weights/")
+            }
+        else:
+            arrays = {key: real for key, real, _ in WeightTree(self.listing).arrays(_OPTIMIZER)}
+        return Weights(arrays, self.listing, self._opened)
+
+    @cached_property
+    def listing(self) -> Listing:
+        """The groups and arrays of the weights file; an empty one where there is no weights file."""
+        return self._opened().listing() if self._has(self._entry) else Listing()
+
+    @cached_property
+    def _assembled(self) -> Assembled:
+        record = None if self.config is None else record_of(self.config, "config")
+        return assemble(record, self.listing, self._limits, legacy=self.kind == "legacy model")
+
+    def _opened(self) -> Store:
+        return self._store
+
+    @cached_property
+    def _store(self) -> Store:
+        store: Store
+        if self._isolated:
+            store = ChildStore(self.path, self._entry, self._limits)
+        else:
+            store = LocalStore(self._container.open(self._entry), self._limits)
+        self._open.append(store)
+        return store
+
+    def _has(self, name: str) -> bool:
+        return any(entry.name == name for entry in self.entries)
+
+    def _json(self, name: str) -> Any:
+        return read_json(self._container.read(name, self._limits.text_size), name, self._limits)
+
+
+def _close_all(opened: list[Store | Container]) -> None:
+    """Close what was opened, the last first; a weights file lies in the archive."""
+    while opened:
+        opened.pop().close()
+
+
+def _refuse_problems(container: Container, path: Path) -> None:
+    for problem in container.problems():
+        what = f"'{problem.entry}' in '{escape(path.name)}'" if problem.entry else f"'{escape(path.name)}'"
+        raise HostileFileError(
+            f"Cannot read {what}: {problem.reason}.",
+            fix="save the model again with Keras; `ramet scan` tells all that is wrong with the file.",
+            path=problem.entry or str(path),
+        )

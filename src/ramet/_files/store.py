@@ -1,0 +1,176 @@
+"""Weights files: read in a process of their own, or, when the file is trusted, in this one."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Protocol, cast
+
+from ramet._files.limits import Limits
+from ramet._files.listing import ArraySpec, Listing, from_record
+from ramet._files.problem import HostileFileError, ModelFileError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["ChildStore", "LocalStore", "Store"]
+
+# Plugins are libraries that HDF5 would look for and load to unpack an array; "::" turns that off.
+_ENVIRONMENT = {"HDF5_PLUGIN_PRELOAD": "::", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+_BYTES_PER_SECOND = 2**24
+_PROGRAM = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from ramet._files.child import main; main()"
+
+
+class Store(Protocol):
+    """An HDF5 file."""
+
+    def listing(self) -> Listing:
+        """Groups and arrays, without their numbers."""
+
+    def read(self, path: str) -> np.ndarray[Any, Any]:
+        """An array, by its path in the file."""
+
+    def close(self) -> None:
+        """Let go of the file."""
+
+
+class LocalStore:
+    """Reads in this process: for files that are trusted."""
+
+    def __init__(self, file: IO[bytes], limits: Limits) -> None:
+        from ramet._files.h5 import H5File
+
+        self._source = file
+        try:
+            self._file = H5File(file, limits)
+        except ModelFileError:
+            file.close()
+            raise
+
+    def listing(self) -> Listing:
+        """Groups and arrays, without their numbers."""
+        return self._file.listing()
+
+    def read(self, path: str) -> np.ndarray[Any, Any]:
+        """An array, by its path in the file."""
+        spec, array = self._file.read(path)
+        return _typed(array, spec)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        self._source.close()
+
+
+class ChildStore:
+    """Reads in a process of its own, which may crash, be slow or need much memory without harm to this one."""
+
+    def __init__(self, path: Path, entry: str, limits: Limits) -> None:
+        command = [sys.executable, "-P", "-c", _PROGRAM, json.dumps(sys.path)]
+        self._child = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, **_ENVIRONMENT},
+        )
+        self._seconds = limits.seconds
+        self._end = weakref.finalize(self, _stop, self._child)
+        try:
+            self._ask({"path": str(path.absolute()), "entry": entry, "limits": asdict(limits)})
+        except ModelFileError:
+            self.close()
+            raise
+
+    def listing(self) -> Listing:
+        """Groups and arrays, without their numbers."""
+        return from_record(self._ask({"read": None})["listing"])
+
+    def read(self, path: str) -> np.ndarray[Any, Any]:
+        """An array, by its path in the file."""
+        import numpy as np
+
+        answer = self._ask({"read": path})
+        data = bytearray(answer["size"])
+        with self._deadline(self._seconds + len(data) // _BYTES_PER_SECOND):
+            # A buffered reader fills all of it, unless the process ends before.
+            if self._answers.readinto(data) != len(data):
+                raise self._crashed()
+        array = np.frombuffer(data, np.dtype(answer["kind"])).reshape(answer["shape"])
+        return _typed(array, ArraySpec(tuple(answer["shape"]), answer["dtype"]))
+
+    def close(self) -> None:
+        """End the process."""
+        self._end()
+
+    @property
+    def _answers(self) -> io.BufferedReader:
+        return cast("io.BufferedReader", self._child.stdout)
+
+    def _ask(self, request: dict[str, Any]) -> Any:
+        assert self._child.stdin is not None
+        with self._deadline(self._seconds):
+            try:
+                self._child.stdin.write(json.dumps(request).encode("ascii") + b"\n")
+                self._child.stdin.flush()
+                line = self._answers.readline()
+            except (OSError, ValueError):
+                raise self._crashed() from None
+        if not line.endswith(b"\n"):
+            raise self._crashed()
+        answer = json.loads(line)
+        if "error" in answer:
+            cls = HostileFileError if answer["hostile"] else ModelFileError
+            raise cls(answer["error"].pop("summary"), **answer["error"])
+        return answer
+
+    @contextlib.contextmanager
+    def _deadline(self, seconds: float) -> Iterator[None]:
+        """End the process when it takes too long: HDF5 goes round in circles on some broken files."""
+        timer = threading.Timer(seconds, self._child.kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _crashed(self) -> HostileFileError:
+        self.close()
+        return HostileFileError(
+            "Cannot read the weights: the HDF5 library crashed on them, or ran out of time or memory.",
+            found=f"the process that read them ended with {self._child.returncode}",
+            fix="treat the file as broken, or as an attack.",
+        )
+
+
+def _stop(child: subprocess.Popen[bytes]) -> None:
+    for pipe in (child.stdin, child.stdout):
+        if pipe is not None:
+            try:
+                pipe.close()
+            except OSError:  # what was still to be written has no reader any more
+                continue
+    child.kill()
+    child.wait()
+
+
+def _typed(array: Any, spec: ArraySpec) -> np.ndarray[Any, Any]:
+    """The array with its own dtype: numpy knows bfloat16 by a library that Keras brings along."""
+    import numpy as np
+
+    found = np.asarray(array)
+    if spec.dtype != "bfloat16":
+        return found
+    import ml_dtypes
+
+    return found.view(ml_dtypes.bfloat16)

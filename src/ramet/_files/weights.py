@@ -1,0 +1,109 @@
+"""The weights of a file by path, read when they are asked for."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ramet._files.listing import ArraySpec, Listing
+from ramet._files.store import Store
+from ramet.errors import UnknownPathError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["Statistics", "Weights"]
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What an array is like, for a reader.
+
+    Attributes:
+        count: how many numbers.
+        zeros: how many of them are zero.
+        nans: how many are no number.
+        smallest: of the numbers that are finite; 0.0 where there are none.
+        largest: of these.
+        mean: of these.
+        deviation: of these.
+    """
+
+    count: int
+    zeros: int
+    nans: int
+    smallest: float
+    largest: float
+    mean: float
+    deviation: float
+
+
+class Weights:
+    """Arrays by the paths of variables: `encoder/dense/kernel`.
+
+    Args:
+        arrays: the path in the weights file of each variable, by its path.
+        listing: what stands in the weights file.
+        open_store: opens the weights file, when the first array is asked for.
+    """
+
+    def __init__(self, arrays: Mapping[str, str], listing: Listing, open_store: Callable[[], Store]) -> None:
+        self._arrays = dict(arrays)
+        self._listing = listing
+        self._open = open_store
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._arrays
+
+    def paths(self) -> tuple[str, ...]:
+        """The paths of all variables, in the model's order."""
+        return tuple(self._arrays)
+
+    def spec(self, path: str) -> ArraySpec:
+        """Shape and dtype of a variable; its numbers are not read."""
+        return self._listing.arrays[self._place(path)]
+
+    def read(self, path: str) -> np.ndarray[Any, Any]:
+        """The numbers of a variable."""
+        return self._open().read(self._place(path))
+
+    def digest(self, path: str) -> str:
+        """The SHA-256 of a variable's shape, dtype and bytes: equal for equal variables."""
+        array = self.read(path)
+        spec = self.spec(path)
+        head = f"{spec.dtype}{list(spec.shape)}".encode()
+        return hashlib.sha256(head + array.tobytes()).hexdigest()
+
+    def statistics(self, path: str) -> Statistics:
+        """How large the numbers of a variable are, and how many are zero or none."""
+        import numpy as np
+
+        array = self.read(path)
+        numbers = array.astype(np.float64, copy=False).ravel() if array.dtype.kind != "c" else np.abs(array).ravel()
+        finite = numbers[np.isfinite(numbers)]
+        smallest, largest, mean, deviation = (
+            (float(finite.min()), float(finite.max()), float(finite.mean()), float(finite.std()))
+            if finite.size
+            else (0.0, 0.0, 0.0, 0.0)
+        )
+        zeros, nans = int((numbers == 0).sum()), int(np.isnan(numbers).sum())
+        return Statistics(int(numbers.size), zeros, nans, smallest, largest, mean, deviation)
+
+    def _place(self, path: str) -> str:
+        try:
+            return self._arrays[path]
+        except KeyError:
+            raise UnknownPathError(
+                f"Cannot find the variable '{path}': the file has none of that path.",
+                closest=difflib.get_close_matches(path, list(self._arrays)[:5_000], n=3),
+                path=path,
+            ) from None

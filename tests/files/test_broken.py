@@ -1,0 +1,216 @@
+"""Files that are broken, cut off, or something else: one clear sentence each, and never another error."""
+
+import json
+import os
+import signal
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+
+from ramet._files import HostileFileError, Limits, ModelFileError, read_archive, scan
+from ramet._files.store import ChildStore
+from ramet._files.text import read_json
+from ramet.errors import RametError
+from tests.files.build import DENSE_WEIGHTS, TINY, archive, weights
+
+
+def _graph(path, **options):
+    with read_archive(path, isolated=False, **options) as file:
+        return file.graph
+
+
+# Files.
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(ModelFileError, match="no such file"):
+        read_archive(tmp_path / "none.keras")
+
+
+@pytest.mark.parametrize("content", [b"", b"text", b"\x89PNG\r\n", b"PK\x03\x04 and no more"])
+def test_a_file_that_is_no_model(tmp_path, content):
+    for name in ("m.keras", "m.h5", "m"):
+        path = tmp_path / name
+        path.write_bytes(content)
+
+        with pytest.raises(ModelFileError, match="Cannot read"):
+            read_archive(path)
+        with pytest.raises(ModelFileError, match="Cannot read"):
+            scan(path)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("this system has no named pipes")
+    os.mkfifo(tmp_path / "m.keras")
+
+    with pytest.raises(ModelFileError, match="neither a file nor a folder"):
+        read_archive(tmp_path / "m.keras")
+
+
+def test_a_folder_without_a_config(tmp_path):
+    with pytest.raises(ModelFileError, match=r"no 'config\.json'"):
+        read_archive(tmp_path)
+
+
+def test_a_link_in_a_folder_is_not_followed(tmp_path):
+    (tmp_path / "secret").write_text(json.dumps(TINY))
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "config.json").symlink_to(tmp_path / "secret")
+
+    with pytest.raises(HostileFileError, match="link"):
+        read_archive(folder)
+
+
+def test_every_way_to_cut_an_archive_off_is_told(tmp_path):
+    whole = archive(tmp_path / "whole.keras").read_bytes()
+    path = tmp_path / "cut.keras"
+    for size in range(0, len(whole), 97):
+        path.write_bytes(whole[:size])
+
+        with pytest.raises(ModelFileError):
+            _graph(path)
+
+
+def test_a_flipped_byte_in_the_config_is_told(tmp_path):
+    path = archive(tmp_path / "m.keras")
+    data = bytearray(path.read_bytes())
+    data[data.index(b"Functional") + 3] ^= 0xFF
+    path.write_bytes(data)
+
+    with pytest.raises(ModelFileError, match="broken"):
+        _graph(path)
+
+
+def test_packed_weights_are_read_too(tmp_path):
+    path = archive(tmp_path / "m.keras", compression=zipfile.ZIP_DEFLATED)
+
+    with read_archive(path, isolated=False) as file:
+        assert np.array_equal(file.weights.read("d/kernel"), np.ones((4, 2)))
+
+
+def test_an_archive_may_begin_with_something_else(tmp_path):
+    path = archive(tmp_path / "m.keras")
+    path.write_bytes(b"#!/bin/sh\n" + path.read_bytes())
+
+    assert _graph(path).name == "tiny"
+
+
+# Texts.
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "no JSON"),
+        ("{", "no JSON"),
+        ('{"a": 1, "a": 2}', "twice"),
+        ("[" * 901 + "]" * 901, "nested"),
+        ("9" * 500, "digits"),
+        ("[" + "1," * 100 + "1]", "more than 50 values"),
+    ],
+)
+def test_a_text_that_is_refused(text, sentence):
+    with pytest.raises(ModelFileError, match=sentence):
+        read_json(text.encode(), "config.json", Limits(values=50))
+
+
+def test_a_text_as_deep_as_allowed_is_read_at_the_default_recursion_limit():
+    assert sys.getrecursionlimit() <= 1_000
+
+    found = read_json(b"[" * 900 + b"]" * 900, "config.json", Limits())
+
+    assert found != []
+
+
+def test_numbers_that_are_none_are_numbers():
+    found = read_json(b'{"a": NaN, "b": -Infinity, "c": 1e999}', "config.json", Limits())
+
+    assert np.isnan(found["a"])
+    assert (found["b"], found["c"]) == (float("-inf"), float("inf"))
+
+
+def test_brackets_in_texts_are_no_nesting():
+    text = json.dumps(["[" * 2_000, '\\"[', "\\"])
+
+    assert read_json(text.encode(), "config.json", Limits()) == json.loads(text)
+
+
+# Weights.
+
+
+def test_weights_that_are_no_hdf5(tmp_path):
+    path = archive(tmp_path / "m.keras", TINY, b"no HDF5 at all")
+
+    for isolated in (True, False):
+        with pytest.raises(ModelFileError, match="broken, or no HDF5"), read_archive(path, isolated=isolated) as file:
+            _ = file.graph
+
+
+def test_the_process_that_reads_gives_back_what_it_read(tmp_path):
+    arrays = {"layers/dense/vars/0": np.arange(8.0).reshape(4, 2), "layers/dense/vars/1": np.array([1, 2], "int8")}
+    path = archive(tmp_path / "m.keras", TINY, arrays)
+
+    with read_archive(path) as file:
+        read = {name: file.weights.read(name) for name in file.weights.paths()}
+
+    assert np.array_equal(read["d/kernel"], arrays["layers/dense/vars/0"])
+    assert (read["d/bias"].tolist(), read["d/bias"].dtype) == ([1, 2], np.int8)
+
+
+def test_a_crash_of_the_process_that_reads_is_told(tmp_path):
+    store = ChildStore(archive(tmp_path / "m.keras"), "model.weights.h5", Limits())
+    store._child.kill()
+
+    with pytest.raises(HostileFileError, match="crashed"):
+        store.listing()
+
+
+def test_a_process_that_does_not_answer_is_ended(tmp_path):
+    store = ChildStore(archive(tmp_path / "m.keras"), "model.weights.h5", Limits())
+    store._seconds = 1
+    store._child.send_signal(signal.SIGSTOP)
+
+    with pytest.raises(HostileFileError, match="ran out of time"):
+        store.listing()
+
+
+def test_weights_with_any_bytes_changed_are_read_or_refused(tmp_path):
+    whole = weights(DENSE_WEIGHTS, {"layers/dense": "d"}, lambda file: file.attrs.update(keras_version="3"))
+    random = np.random.default_rng(0)
+    path = tmp_path / "m.weights.h5"
+    for _ in range(12):
+        data = bytearray(whole)
+        for place in random.integers(8, len(data), 8):
+            data[place] = random.integers(0, 256)
+        path.write_bytes(data)
+
+        try:
+            with read_archive(path, Limits(seconds=5)) as file:
+                found = [file.weights.read(name).shape for name in file.weights.paths()]
+        except RametError as error:
+            found = str(error).startswith("Cannot ")
+        assert found or found == []
+
+
+def test_memory_of_the_process_that_reads_is_bounded(tmp_path):
+    big = {"layers/dense/vars/0": np.zeros((2**10, 2**18), "uint8")}
+    path = archive(tmp_path / "m.keras", TINY, big, compression=zipfile.ZIP_DEFLATED)
+    path = tmp_path / "m.keras"
+
+    with pytest.raises(RametError):
+        read_archive(path)
+    with pytest.raises(RametError), read_archive(path, Limits(ratio=10**6, memory=2**20)) as file:
+        file.weights.read("d/0")
+
+
+def test_an_array_that_is_too_large_is_shown_and_not_read(tmp_path):
+    path = archive(tmp_path / "m.keras", TINY, weights(DENSE_WEIGHTS))
+
+    with read_archive(path, Limits(array_size=16), isolated=False) as file:
+        assert file.weights.spec("d/kernel").shape == (4, 2)
+        with pytest.raises(HostileFileError, match="more than the 16 allowed"):
+            file.weights.read("d/kernel")

@@ -1,0 +1,217 @@
+"""Scan: everything in a file that loading would run or reach, and nothing in a clean one."""
+
+import json
+
+import pytest
+
+from ramet._files import HostileFileError, Limits, ModelFileError, read_archive, scan, show_lines
+from ramet.errors import RametError
+from tests.files.build import (
+    DENSE_WEIGHTS,
+    TINY,
+    archive,
+    called,
+    dense,
+    layer,
+    legacy,
+    one_layer,
+    sequential,
+    tensor,
+    weights,
+)
+from tests.files.build import given as input_layer
+from tests.files.hostile import ARCHIVES, CONFIGS, MARKER, TEXTS, TRUSTED, WEIGHTS, legacy_lambda
+
+ADVISORIES = {
+    "lambda_layer": "CVE-2024-3660",
+    "os_system": "CVE-2025-1550",
+    "subprocess_as_activation": "CVE-2025-1550",
+    "builtin_eval": "CVE-2025-1550",
+    "get_file": "CVE-2025-8747",
+    "load_model": "CVE-2025-8747",
+    "unsafe_deserialization_on": "CVE-2025-9906",
+    "global_attribute": "CVE-2025-9906",
+    "vocabulary_file": "CVE-2025-12058",
+    "torch_module": "CVE-2025-49655",
+    "saved_model_layer": "CVE-2026-1462",
+}
+
+
+def _advisories(report):
+    return {advisory for finding in report.findings for advisory in finding.advisories}
+
+
+def _look_at(path):
+    """Read and show a file as far as it can be read."""
+    try:
+        with read_archive(path, isolated=False) as file:
+            lines = show_lines(file)
+    except RametError:
+        return
+    assert all(line.isprintable() for line in lines)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_code_is_found_wherever_it_stands(tmp_path, name):
+    path = archive(tmp_path / "m.keras", CONFIGS[name](tmp_path))
+
+    report = scan(path, isolated=False)
+    _look_at(path)
+
+    assert report.verdict == "unsafe", str(report)
+    assert ADVISORIES.get(name, "") in {"", *_advisories(report)}
+    assert not (tmp_path / MARKER).exists()
+
+
+@pytest.mark.parametrize("name", TRUSTED)
+def test_what_must_be_there_already_needs_trust(tmp_path, name):
+    path = archive(tmp_path / "m.keras", TRUSTED[name](tmp_path))
+
+    report = scan(path, isolated=False)
+
+    assert report.verdict == "needs trust", str(report)
+
+
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_an_archive_that_keras_cannot_have_written(tmp_path, name):
+    path = ARCHIVES[name](tmp_path / "m.keras")
+
+    assert scan(path, isolated=False).verdict == "unsafe"
+    with pytest.raises(HostileFileError):
+        read_archive(path)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_text_that_keras_cannot_have_written(tmp_path, name):
+    path = archive(tmp_path / "m.keras", TEXTS[name])
+
+    assert scan(path, isolated=False).verdict == "unsafe"
+    with pytest.raises(HostileFileError), read_archive(path, isolated=False) as file:
+        _ = file.graph
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_weights_that_keras_cannot_have_written(tmp_path, name):
+    edit, kind = WEIGHTS[name]
+    path = archive(tmp_path / "m.keras", TINY, weights(DENSE_WEIGHTS, edit=edit))
+
+    report = scan(path)
+
+    assert [finding.kind for finding in report.findings] == [kind]
+    assert report.verdict == "unsafe"
+    with read_archive(path, isolated=False) as file:
+        assert file.weights.read("d/kernel" if "d/kernel" in file.weights else "d/0").shape == (4, 2)
+        for odd in ("d/9", "d/2"):
+            with pytest.raises(RametError):
+                file.weights.read(odd)
+
+
+def test_code_in_a_model_of_keras_2(tmp_path):
+    report = scan(legacy_lambda(tmp_path / "old.h5"))
+
+    assert (report.kind, report.verdict) == ("legacy model", "unsafe")
+    assert "CVE-2025-9905" in _advisories(report)
+    assert report.findings[0].path == "l"
+    assert not (tmp_path / MARKER).exists()
+
+
+def test_a_clean_file_gets_no_finding(tmp_path):
+    config = one_layer(dense(activation="relu", kernel_initializer="glorot_uniform", kernel_regularizer="l2"))
+    config["compile_config"] = {
+        "optimizer": "adam",
+        "loss": {"a": "mse"},
+        "metrics": ["accuracy", ["mae"]],
+        "jit_compile": "auto",
+    }
+    words = layer("StringLookup", "v", called(tensor("x")), vocabulary=["/etc/passwd", "http://a", "..", "\\\\x\\y"])
+
+    scale = layer("LayerScale", "s", called(tensor("x")), module="keras.src.applications.convnext")
+    scale["registered_name"] = "LayerScale"
+
+    for clean in (config, one_layer(words), one_layer(scale), sequential("row", input_layer("x"), dense())):
+        report = scan(archive(tmp_path / "m.keras", clean, files={"assets/layers/v/vocabulary.txt": "a\nb"}))
+
+        assert (report.verdict, report.findings) == ("safe", ())
+
+
+def test_optimizers_of_keras_2_are_known(tmp_path):
+    rows = [{"class_name": "InputLayer", "config": {"batch_input_shape": [None, 4], "name": "x"}}]
+    training = {"loss": "mse", "metrics": ["accuracy"], "optimizer_config": {"class_name": "Custom>Adam", "config": {}}}
+    path = legacy(tmp_path / "m.h5", {"class_name": "Sequential", "config": {"layers": rows}}, {}, training)
+
+    assert scan(path, isolated=False).findings == ()
+
+
+def test_a_finding_says_where_it_stands(tmp_path):
+    report = scan(archive(tmp_path / "m.keras", CONFIGS["lambda_in_a_wrapper_in_a_nested_model"](tmp_path)))
+
+    (finding,) = report.findings
+    assert finding.path == "steps/inner/l"
+    assert finding.place == "config.json: config.config.layers[1].config.layer.config.layers[1].config.function"
+
+
+def test_foreign_files_are_told_by_name_and_by_how_they_begin(tmp_path):
+    files = {
+        "evil.so": b"x",
+        "assets/data": b"\x80\x04\x95abc.",
+        "assets/tool": b"\x7fELF",
+        "notes.txt": b"x",
+        "a.pkl": b"x",
+    }
+
+    report = scan(archive(tmp_path / "m.keras", files=files))
+
+    told = {finding.place: finding.severity for finding in report.findings}
+    assert told == {
+        "evil.so": "trust",
+        "assets/data": "trust",
+        "assets/tool": "trust",
+        "a.pkl": "trust",
+        "notes.txt": "note",
+    }
+    assert report.verdict == "needs trust"
+
+
+def test_a_report_as_json(tmp_path):
+    report = scan(archive(tmp_path / "m.keras", CONFIGS["os_system"](tmp_path)))
+
+    record = json.loads(report.to_json())
+
+    assert (record["format"], record["verdict"], record["file"]) == ("ramet-scan-1", "unsafe", "m.keras")
+    assert set(record["findings"][0]) == {
+        "advisories",
+        "effect",
+        "kind",
+        "path",
+        "place",
+        "safe_mode",
+        "severity",
+        "what",
+    }
+
+
+def test_escapes_of_a_terminal_are_shown_as_escapes(tmp_path):
+    name = "\x1b[2J\x07\u202edlo\r\n"
+    config = one_layer(layer(name, name, called(tensor("x")), module=name))
+    path = archive(tmp_path / "m.keras", config, files={f"assets/{name}": "x"})
+
+    report = scan(path)
+    with read_archive(path) as file:
+        lines = show_lines(file)
+
+    assert all(line.isprintable() for line in str(report).splitlines())
+    assert all(line.isprintable() for line in lines)
+    assert any("\\x1b[2J" in line for line in lines)
+
+
+def test_limits_can_be_narrowed(tmp_path):
+    path = archive(tmp_path / "m.keras")
+
+    assert scan(path, Limits(text_size=10)).verdict == "unsafe"
+    with pytest.raises(HostileFileError):
+        read_archive(path, Limits(entries=1))
+
+
+def test_a_file_without_a_config_cannot_be_scanned(tmp_path):
+    with pytest.raises(ModelFileError, match=r"holds no 'config\.json'"):
+        scan(archive(tmp_path / "m.keras", None))
