@@ -1,7 +1,7 @@
 """Exact, independent twins of Keras models."""
 
 from ramet import edits, errors
-from ramet._api import capture, clone, clone_model, cut, diff, edit, plan, register_copy, select, sync, transfer
+from ramet._api import capture, clone, clone_model, cut, diff, edit, plan, register_copy, select, sync, transfer, verify
 from ramet._select import anything, feeds, named, nth, of_class, reads, where, with_config
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "select",
     "sync",
     "transfer",
+    "verify",
     "where",
     "with_config",
 ]

@@ -18,6 +18,7 @@
     │   └── HostileFileError                               a file that Keras cannot have written
     ├── UnknownPathError      also LookupError             nothing stands at this path
     ├── NoMatchError          also LookupError             a selector finds nothing, and something was needed
+    ├── VerifyError           also AssertionError          two models are not the same
     └── UnsupportedKerasError also ImportError             this Keras is too old
 
     RametWarning (a UserWarning)
@@ -54,6 +55,7 @@ __all__ = [
     "UnknownPathError",
     "UnsupportedKerasError",
     "UntestedKerasWarning",
+    "VerifyError",
     "WeightsDoNotFitError",
 ]
 
@@ -181,6 +183,10 @@ class UnknownPathError(RametError, LookupError):
 
 class NoMatchError(RametError, LookupError):
     """No op of the model matches, and at least one was asked for."""
+
+
+class VerifyError(RametError, AssertionError):
+    """Two models are not the same. Its text lists the checks that failed, each with its first differences."""
 
 
 class UnsupportedKerasError(RametError, ImportError):

@@ -15,8 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 import ramet
-from ramet._demo.compare import Row, compare
 from ramet._demo.models import FOUNDING_SOURCE, founding_model, real_model
+from ramet._verify.report import Check
 
 
 def run(console: Console | None = None) -> int:
@@ -36,7 +36,9 @@ def run(console: Console | None = None) -> int:
     console.print("\n[bold]2. A real network[/] [dim](MobileNetV2, half of it frozen, trained for two steps)[/]")
     exact = _show(console, real_model) and exact
     console.print()
-    verdict = "[bold green]Every twin is bit-equal.[/]" if exact else "[bold red]A twin differs. This is a bug.[/]"
+    verdict = (
+        "[bold green]Every twin passes every check.[/]" if exact else "[bold red]A twin differs. This is a bug.[/]"
+    )
     console.print(verdict, "Yours next:  [bold]twin = ramet.clone(model)[/]\n")
     return 0 if exact else 1
 
@@ -47,22 +49,25 @@ def _show(console: Console, make: Callable[[], Any]) -> bool:
     with console.status("cloning and comparing ..."):
         ours, ours_ms = _cloned(ramet.clone, original)
         theirs, theirs_ms = _cloned(_clone_by_keras, original)
-        spare = ramet.clone(original)  # comparing trains both sides, so the second clone needs an original of its own
-        our_rows = compare(original, ours)
-        their_rows = {} if isinstance(theirs, Exception) else compare(spare, theirs)
+    with console.status("verifying ...") as status:
+
+        def tell(name: str, number: int, of: int) -> None:
+            status.update(f"verifying {name} ({number + 1} of {of}) ...")
+
+        report = ramet.verify(original, ours, progress=tell)
+        other = None if isinstance(theirs, Exception) else ramet.verify(original, theirs, progress=tell)
     failed = isinstance(theirs, Exception)
     table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold", pad_edge=False)
     for header in ("", "  ramet.clone", "" if failed else "  clone_model + set_weights"):
-        table.add_column(header)
-    for title, row in our_rows.items():
-        if not row.empty:
-            table.add_row(title, _cell(row), _cell(their_rows.get(title)))
+        table.add_column(header, overflow="fold")
+    for check in report:
+        table.add_row(check.name, _cell(check), _cell(None if other is None else other[check.name]))
     table.add_row("time", f"  {ours_ms:.1f} ms", "" if failed else f"  {theirs_ms:.1f} ms")
     console.print()
     console.print(table)
     if failed:
         console.print(f"\n[bold]keras.models.clone_model[/] [red]✗ {escape(_first_words(theirs))}[/]")
-    return all(row.ok for row in our_rows.values())
+    return report.ok
 
 
 def _cloned(how: Callable[[Any], Any], original: Any) -> tuple[Any, float]:
@@ -82,10 +87,14 @@ def _clone_by_keras(original: Any) -> Any:
     return clone
 
 
-def _cell(row: Row | None) -> Text:
-    if row is None:
+def _cell(check: Check | None) -> Text:
+    if check is None:
         return Text("")
-    return Text(f"✓ {row.text}", style="green") if row.ok else Text(f"✗ {row.text}", style="red")
+    if check.outcome == "not run":
+        return Text(f"- {check.reason}", style="dim")
+    if check.outcome == "passed":
+        return Text(f"✓ {check.summary}", style="green")
+    return Text(f"✗ {check.summary}; first, {check.differences[0]}", style="red")
 
 
 def _first_words(error: Exception) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import keras
 
 from ramet._keras import names, structure
 
+# Names that Keras gives to variables without one.
+_NUMBERED = re.compile(r"variable(_\d+)?")
 # What every layer holds for the bookkeeping of Keras or the backend, and what is said elsewhere.
 _BOOKKEEPING = frozenset(
     {
@@ -63,6 +66,10 @@ _TORCH = frozenset(
 _TENSORFLOW = ("_self_", "_obj_reference_counts")
 
 
+# What a layer lists among its parts when it is set as an attribute.
+_PARTS = (keras.Layer, keras.random.SeedGenerator)
+
+
 def settings_of(layer: Any) -> dict[str, Any]:
     """The attributes of a layer that are no bookkeeping. On torch, layers it holds stand apart from the others."""
     found = dict(layer.__dict__)
@@ -85,11 +92,22 @@ def own_variables(layer: Any) -> list[Any]:
 
 
 def put(layer: Any, name: str, value: Any) -> None:
-    """Set an attribute of a layer, whether Keras would let it be set or not."""
+    """Set an attribute of a layer, whether Keras would let it be set or not; a part that stood there is let go."""
+    if isinstance(settings_of(layer).get(name), _PARTS):
+        let_go(layer, name)
     try:
         setattr(layer, name, value)
     except AttributeError:
         layer.__dict__[name] = value
+
+
+def let_go(layer: Any, name: str) -> None:
+    """Without an attribute; a layer or random generator that no other attribute holds is not listed any more, either."""
+    found = settings_of(layer)
+    part = found.pop(name)
+    delattr(layer, name)
+    if isinstance(part, _PARTS) and not any(other is part for other in found.values()):
+        layer.__dict__[names.TRACKER].untrack(part)
 
 
 def adopt(layer: Any, variable: Any) -> None:
@@ -121,8 +139,17 @@ def order_variables(layer: Any, order: list[Any]) -> None:
 
 
 def set_path_like(variable: Any, other: Any) -> None:
-    """Let a variable say that it stands where another one does."""
+    """Let a variable be called like another, and say that it stands there."""
+    variable.__dict__[names.NAME] = other.name
     variable.__dict__[names.PATH] = other.path
+
+
+def keys_of(variables: list[Any]) -> list[str]:
+    """What the variables of a layer are called; those that Keras numbered through the process, by their places."""
+    found = []
+    for place, variable in enumerate(variables):
+        found.append(f"variable {place}" if _NUMBERED.fullmatch(variable.name) else variable.name)
+    return found
 
 
 def patch_variable(variable: Any, before: Any, after: Any) -> None:

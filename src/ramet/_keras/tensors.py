@@ -1,0 +1,86 @@
+"""Tensors of every backend as NumPy arrays, and the special ones made from NumPy arrays."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import keras
+import numpy as np
+
+from ramet._keras import names, structure
+from ramet._keras.randomness import global_state
+
+
+def arrays_of(value: Any) -> list[Any]:
+    """A tensor or variable as NumPy arrays: one, or for a sparse or ragged tensor its parts."""
+    if isinstance(value, keras.Variable):
+        value = structure.value_of(value)
+    if value is None:
+        return []
+    if isinstance(value, np.ndarray | np.generic | bool | int | float | complex | str | bytes):
+        return [np.asarray(value)]
+    for parts in (("indices", "values", "dense_shape"), ("flat_values", "nested_row_splits"), ("data", "indices")):
+        if _is_composite(value) and all(hasattr(value, part) for part in parts):
+            return [
+                array
+                for part in parts
+                for array in keras.tree.flatten(getattr(value, part))
+                for array in arrays_of(array)
+            ]
+    if _is_key(value):
+        value = sys.modules["jax"].random.key_data(value)
+    return [np.asarray(keras.ops.convert_to_numpy(value))]
+
+
+def _is_composite(value: Any) -> bool:
+    return type(value).__name__ in {"SparseTensor", "IndexedSlices", "RaggedTensor", "BCOO"}
+
+
+def _is_key(value: Any) -> bool:
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(value, jax.Array) and jax.dtypes.issubdtype(value.dtype, jax.dtypes.extended)
+
+
+def is_concrete(value: Any) -> bool:
+    """Whether a tensor has numbers: those seen by a compiler, or during symbolic building, have none."""
+    if isinstance(value, keras.KerasTensor):
+        return False
+    jax = sys.modules.get("jax")
+    if jax is not None and isinstance(value, jax.core.Tracer):
+        return False
+    tensorflow = sys.modules.get("tensorflow")
+    if tensorflow is not None and isinstance(value, tensorflow.Tensor):
+        return hasattr(value, "numpy")
+    return not (type(value).__module__.partition(".")[0] == "torch" and getattr(value, "is_meta", False))
+
+
+def mask_of(value: Any) -> Any:
+    """The mask that travels with a tensor; JAX' arrays take no attributes, so Keras keeps theirs in a table."""
+    found = structure.mask_of(value)
+    if found is None:
+        table = global_state("get_global_attribute")(f"{names.MASK}_dict")
+        found = None if table is None else table.get(id(value))
+    return found
+
+
+def sparse(array: Any) -> Any:
+    """A NumPy array as a sparse tensor of the backend; None where the backend has none."""
+    backend = keras.backend.backend()
+    if backend == "tensorflow":
+        return sys.modules["tensorflow"].sparse.from_dense(array)
+    if backend == "jax":
+        from jax.experimental import sparse as jax_sparse
+
+        return jax_sparse.BCOO.fromdense(array)
+    return None
+
+
+def ragged(rows: list[Any]) -> Any:
+    """Rows of different lengths as a ragged tensor; None where the backend has none."""
+    return sys.modules["tensorflow"].ragged.constant(rows) if keras.backend.backend() == "tensorflow" else None
+
+
+def text(array: Any) -> Any:
+    """An array of strings as the tensor that layers for text take; the array itself where there is none."""
+    return sys.modules["tensorflow"].constant(array) if "tensorflow" in sys.modules else array

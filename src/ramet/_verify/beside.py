@@ -1,0 +1,181 @@
+"""Two object graphs walked side by side: what attributes hold, and which objects are one.
+
+Graphs and variables have checks of their own; this finds what those do not know of: attributes set by hand, arrays
+that are no variables, functions and what they close over, objects of the user's own classes.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+import weakref
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, NamedTuple
+
+import keras
+
+from ramet._keras import kinds
+from ramet._keras.hidden import IDENTITY, is_library_name
+from ramet._keras.tensors import arrays_of
+from ramet._verify.compare import Tolerance, differ
+from ramet._verify.reach import attributes, can_change, is_array, is_opaque, parts
+from ramet._verify.report import Difference
+
+Kind = Literal["value", "array", "sharing"]
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+
+
+class Found(NamedTuple):
+    """A difference, and which check it belongs to."""
+
+    kind: Kind
+    difference: Difference
+
+
+class Beside:
+    """One walk over two models.
+
+    Args:
+        pairs: What corresponds to what: the models, and their ops by path.
+        names: The paths of the original's ops, variables and so on, by id.
+        tolerance: For arrays.
+    """
+
+    def __init__(self, pairs: Iterable[tuple[Any, Any]], names: dict[int, str], tolerance: Tolerance) -> None:
+        self.names, self.tolerance = names, tolerance
+        self.found: list[Found] = []
+        self.compared = 0
+        self._partner: dict[int, Any] = {}
+        self._back: dict[int, Any] = {}
+        self._alive: list[Any] = []
+        self._waiting = [(ours, theirs, names.get(id(ours), "")) for ours, theirs in pairs][::-1]
+        while self._waiting:
+            self._compare(*self._waiting.pop())
+
+    def _say(self, kind: Kind, path: str, text: str) -> None:
+        self.found.append(Found(kind, Difference(path, text)))
+
+    def _compare(self, a: Any, b: Any, path: str) -> None:
+        way, path = path, self.names.get(id(a), path)
+        self.compared += 1
+        if a is b:
+            return
+        if isinstance(a, _PLAIN) or isinstance(b, _PLAIN) or isinstance(a, type):
+            if type(a) is not type(b) or (a != b and repr(a) != repr(b)):  # NaN does not equal itself
+                self._say("value", path, f"{_text(a)} became {_text(b)}")
+            return
+        if type(a) is not type(b):
+            if not (isinstance(a, keras.Operation) and id(a) in self.names):  # the structure says so
+                self._say("value", path, f"{_text(a)} became {_text(b)}, a {type(b).__name__}")
+            return
+        if is_array(a):
+            for one, other in zip(arrays_of(a), arrays_of(b), strict=True):
+                difference = differ(path, one, other, self.tolerance)
+                if difference is not None:
+                    self.found.append(Found("array", difference))
+        if self._met_before(a, b, way) or is_array(a) or is_opaque(a):
+            return
+        if isinstance(a, keras.Variable):
+            self._variable(a, b, path)
+        else:
+            self._waiting.extend(reversed(list(self._inside(a, b, path))))
+
+    def _variable(self, a: Any, b: Any, path: str) -> None:
+        if id(a) in self.names:
+            return  # the state of the model, which has a check of its own
+        for one, other in zip(arrays_of(a), arrays_of(b), strict=False):
+            difference = differ(path, one, other, self.tolerance)
+            if difference is not None:
+                self.found.append(Found("array", difference))
+
+    def _met_before(self, a: Any, b: Any, path: str) -> bool:
+        """Whether the pair is known; sharing that only one side has is taken note of."""
+        if not can_change(a):
+            known = id(a) in self._partner
+        else:
+            known = id(a) in self._partner or id(b) in self._back
+            if id(a) in self._partner and self._partner[id(a)] is not b:
+                self._say("sharing", path, f"one {type(a).__name__} in the original, two in the other")
+            elif id(a) not in self._partner and id(b) in self._back:
+                self._say("sharing", path, f"two {type(a).__name__}s in the original, one in the other")
+        self._partner.setdefault(id(a), b)
+        self._back.setdefault(id(b), a)
+        self._alive.append((a, b))  # so that no id is given away while they count
+        return known
+
+    def _inside(self, a: Any, b: Any, path: str) -> Iterator[tuple[Any, Any, str]]:
+        if isinstance(a, types.FunctionType):
+            if a.__code__ != b.__code__ or a.__qualname__ != b.__qualname__:
+                self._say("value", path, f"{_text(a)} became {_text(b)}")
+                return
+        elif _says_nothing(a) or (isinstance(a, weakref.ReferenceType) and (a() is None or b() is None)):
+            return
+        elif isinstance(a, set | frozenset):
+            if _plain_members(a) != _plain_members(b):
+                self._say("value", path, f"{_text(a)} became {_text(b)}")
+            return
+        ours, theirs = (self._parts(value) for value in (a, b))
+        if isinstance(a, dict | list | tuple) and len(a) != len(b):
+            self._say("value", path, f"{len(a)} items became {len(b)}")
+        for step, (mine, place) in ours.items():
+            if step in theirs:
+                yield mine, theirs[step][0], path + place
+            elif not isinstance(a, list | tuple):
+                self._say("value", path + place, f"{_text(mine)} is not there")
+        for step, (yours, place) in theirs.items():
+            if step not in ours and not isinstance(a, list | tuple):
+                self._say("value", path + place, f"{_text(yours)} is new")
+
+    def _parts(self, value: Any) -> dict[tuple[str, int], tuple[Any, str]]:
+        """The parts by step; several may have the same, so each is numbered."""
+        found: dict[tuple[str, int], tuple[Any, str]] = {}
+        number: dict[str, int] = {}
+        own = attributes(value)
+        for step, part in parts(value):
+            name = step.removeprefix(".")
+            if own is not None and name in own and is_library_name(type(value), name) and _is_bookkeeping(name, part):
+                continue
+            if name in IDENTITY or (step == ".training" and isinstance(value, keras.Layer)):
+                continue  # the second is how torch last ran it
+            key = "[id]" if _is_address(step) else step
+            number[key] = number.get(key, 0) + 1
+            found[key, number[key]] = part, step
+        return found
+
+
+def _says_nothing(value: Any) -> bool:
+    """Calls and the tensors between them, which the structure tells of, and lists of what stands elsewhere, too."""
+    cls = type(value)
+    return isinstance(value, keras.KerasTensor) or kinds.is_call_class(cls) or kinds.is_tracker_class(cls)
+
+
+def _is_bookkeeping(name: str, part: Any) -> bool:
+    """A library's own attribute counts where it holds a setting, an op or a variable, not where it holds notes."""
+    if not name.startswith("_"):
+        return False
+    return not isinstance(part, bool | int | float | str | keras.Operation | keras.Variable | functools.partial)
+
+
+def _is_address(step: str) -> bool:
+    """A key that is the address of an object, or made from one."""
+    digits = "".join(letter for letter in step if letter.isdigit())
+    return step.startswith("[") and len(digits) >= 12
+
+
+def _plain_members(items: Any) -> set[str]:
+    return {repr(item) for item in items if isinstance(item, str | bool | float | bytes) or _is_small(item)}
+
+
+def _is_small(item: Any) -> bool:
+    return isinstance(item, int) and item < 1 << 32
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, types.FunctionType | types.MethodType | types.BuiltinFunctionType | type):
+        return f"{value.__qualname__}"
+    if isinstance(value, keras.Operation):
+        return f"{type(value).__name__} '{value.name}'"
+    text = repr(value)
+    if isinstance(value, _PLAIN) or (isinstance(value, list | tuple | dict | set) and len(text) <= 60):
+        return text if len(text) <= 60 else f"{text[:57]}..."
+    return f"a {type(value).__name__}"

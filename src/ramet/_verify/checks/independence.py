@@ -1,0 +1,73 @@
+"""Whether changing either model leaves the other's state and outputs alone."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import keras
+import numpy as np
+
+from ramet._keras.tensors import arrays_of
+from ramet._verify.cases import Case
+from ramet._verify.findings import Findings, NotRun
+from ramet._verify.pair import Pair, Side
+from ramet._verify.report import Check
+from ramet._verify.run import by_path, compare_by_path, quiet, state_of
+
+
+def check(pair: Pair) -> Check:
+    """Give every variable of one model other values, look at the other model, and the other way round."""
+    findings = Findings("independence")
+    case: Case | None = None
+    with contextlib.suppress(NotRun):
+        case = pair.cases[0]
+    for changed, watched, words in (
+        (pair.theirs, pair.ours, "changing the other changed the original: "),
+        (pair.ours, pair.theirs, "changing the original changed the other: "),
+    ):
+        pair.begin()
+        before = state_of(watched)
+        findings.count("variables changed", _change(changed))
+        for difference in compare_by_path(before, state_of(watched), None, words):
+            findings.add(difference)
+        if case is not None:
+            outputs = _outputs(watched, case)
+            untouched = pair.result(watched, case)
+            if untouched.error is None:
+                for difference in compare_by_path(untouched.outputs, outputs, None, words):
+                    findings.add(difference)
+        pair.end()
+    count = findings.counts["variables changed"]
+    what = "state" if case is None else "state and outputs"
+    return findings.check(f"{count} variables changed, side by side; {what} of the other stayed")
+
+
+def _change(side: Side) -> int:
+    """Other values for all variables; answers with how many could be given some."""
+    count = 0
+    for variable in [reached.value for reached in side.reached.values() if isinstance(reached.value, keras.Variable)]:
+        for array in arrays_of(variable)[:1]:
+            if array.size:
+                variable.assign(_other(array, variable.dtype))
+                count += 1
+    return count
+
+
+def _other(array: Any, dtype: str) -> Any:
+    if array.dtype.kind == "b":
+        return ~array
+    if array.dtype.kind in "iu":
+        return np.bitwise_xor(array, np.ones_like(array))
+    return keras.ops.cast(
+        keras.ops.add(keras.ops.cast(keras.ops.multiply(array.astype("float32"), -1.5), "float32"), 0.25), dtype
+    )
+
+
+def _outputs(side: Side, case: Case) -> dict[str, list[Any]]:
+    """What a model gives now, without putting anything back first."""
+    with quiet():
+        try:
+            return by_path(side.model(*case.args, training=False, **case.kwargs))
+        except Exception:  # noqa: BLE001  # it gave outputs before the other was changed
+            return {}

@@ -1,0 +1,50 @@
+"""Whether the mask of every intermediate value is the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ramet._verify.findings import Findings, not_run
+from ramet._verify.pair import Pair
+from ramet._verify.report import Check
+from ramet._verify.run import Step, differences, trace
+
+
+def check(pair: Pair) -> Check:
+    """Run both models and compare the masks that travel with the values, call by call."""
+    findings = Findings("masks")
+    cases = [case for case in pair.cases if case.trains]
+    for case in cases:
+        ours, theirs = (trace(pair, side, case, values=False) for side in (pair.ours, pair.theirs))
+        findings.count("calls", len(ours))
+        for mine, yours in zip(ours, theirs, strict=False):
+            if mine.path != yours.path:
+                findings.say(mine.path, f"{case.name}: the other runs {yours.path} there")
+                break
+            findings.count("masks", sum(bool(mask) for mask in mine.masks))
+            if [bool(mask) for mask in mine.masks] != [bool(mask) for mask in yours.masks]:
+                findings.say(mine.path, f"{case.name}: {_presence(mine)} became {_presence(yours)}")
+            for difference in differences(mine.path, *_in_both(mine, yours), None):
+                findings.add(difference)
+            if findings.total and findings.began is None:
+                findings.began = mine.path
+        if len(ours) != len(theirs):
+            findings.say(pair.ours.model.name, f"{case.name}: {len(ours)} calls became {len(theirs)}")
+    if not findings.counts.get("calls"):
+        not_run("no call could be heard")
+    masks = findings.counts.get("masks", 0)
+    calls = findings.counts["calls"]
+    return findings.check(
+        f"{masks} masks in {calls} calls are the same" if masks else f"{calls} calls, no masks in either"
+    )
+
+
+def _presence(step: Step) -> str:
+    """Which of the values of a call have masks."""
+    words = ["a mask" if mask else "no mask" for mask in step.masks]
+    return words[0] if len(words) == 1 else f"[{', '.join(words)}]"
+
+
+def _in_both(mine: Step, yours: Step) -> tuple[list[Any], list[Any]]:
+    pairs = [(a, b) for a, b in zip(mine.masks, yours.masks, strict=False) if a and b]
+    return [a for a, _ in pairs], [b for _, b in pairs]

@@ -1,0 +1,109 @@
+"""Whether the graphs are equal: classes, names, calls, arguments, masks, sharing, variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ramet._graph import Call, Graph, Op
+from ramet._verify.findings import Findings
+from ramet._verify.pair import Pair
+from ramet._verify.report import Check
+
+_OP_FIELDS = ("name", "kind", "class_name", "module", "registered_name", "same_as", "built")
+_VARIABLE_FIELDS = ("name", "shape", "dtype", "weight", "tied")
+_CALL_FIELDS = ("op", "args", "kwargs", "structure", "mask_kinds")
+_VALUE_FIELDS = ("shape", "dtype", "sparse", "ragged", "optional", "name", "mask")
+_GRAPH_FIELDS = ("name", "class_name", "kind", "inputs", "outputs")
+
+
+def check(pair: Pair) -> Check:
+    """Compare the graphs of both models."""
+    findings = Findings("structure")
+    ours, theirs = pair.ours.graph, pair.theirs.graph
+    ops = dict(ours.walk())
+    _compare_ops(findings, ops, dict(theirs.walk()))
+    others = dict(_graphs(theirs))
+    calls = 0
+    for path, graph in _graphs(ours):
+        calls += len(graph.calls)
+        if path in others:
+            _compare_graphs(findings, path, graph, others[path], root=ours.name)
+    if ours.root is not None and theirs.root is not None:
+        _compare_op(findings, ours.name, ours.root, theirs.root)
+    findings.count("ops", len(ops))
+    findings.count("calls", calls)
+    return findings.check(f"{len(ops)} ops and {calls} calls are the same")
+
+
+def _graphs(graph: Graph) -> Iterator[tuple[str, Graph]]:
+    yield "", graph
+    yield from ((path, op.graph) for path, op in graph.walk() if op.graph is not None)
+
+
+def _compare_ops(findings: Findings, ours: dict[str, Op], theirs: dict[str, Op]) -> None:
+    for path, op in ours.items():
+        if path in theirs:
+            _compare_op(findings, path, op, theirs[path])
+        elif _parent(path) in theirs or not _parent(path):
+            findings.say(path, f"the {op.class_name} is not there")
+    for path, op in theirs.items():
+        if path not in ours and (_parent(path) in ours or not _parent(path)):
+            findings.say(path, f"the {op.class_name} is new")
+
+
+def _parent(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _compare_op(findings: Findings, path: str, ours: Op, theirs: Op) -> None:
+    _compare_fields(findings, path, ours, theirs, _OP_FIELDS)
+    mine, yours = ({spec.id: spec for spec in op.variables} for op in (ours, theirs))
+    for name, spec in mine.items():
+        if name in yours:
+            _compare_fields(findings, f"{path}/{name}", spec, yours[name], _VARIABLE_FIELDS)
+        else:
+            findings.say(f"{path}/{name}", "the variable is not there")
+    for name in yours.keys() - mine.keys():
+        findings.say(f"{path}/{name}", "the variable is new")
+    if list(mine) != list(yours) and mine.keys() == yours.keys():
+        findings.say(path, "its variables stand in another order")
+
+
+def _compare_graphs(findings: Findings, path: str, ours: Graph, theirs: Graph, root: str) -> None:
+    _compare_fields(findings, path or root, ours, theirs, _GRAPH_FIELDS)
+    if ours.calls == theirs.calls:
+        return
+    mine, yours = ({call.id: call for call in graph.calls} for graph in (ours, theirs))
+    prefix = f"{path}/" if path else ""
+    for name, call in mine.items():
+        if name in yours:
+            _compare_call(findings, prefix + name, call, yours[name])
+        else:
+            findings.say(prefix + name, "the call is not there")
+    for name in yours:
+        if name not in mine:
+            findings.say(prefix + name, "the call is new")
+    if list(mine) != list(yours) and mine.keys() == yours.keys():
+        findings.say(path or root, "its calls are in another order")
+
+
+def _compare_call(findings: Findings, path: str, ours: Call, theirs: Call) -> None:
+    _compare_fields(findings, path, ours, theirs, _CALL_FIELDS)
+    if len(ours.outputs) != len(theirs.outputs):
+        findings.say(path, f"{len(ours.outputs)} outputs became {len(theirs.outputs)}")
+    for mine, yours in zip(ours.outputs, theirs.outputs, strict=False):
+        _compare_fields(findings, path, mine, yours, _VALUE_FIELDS)
+
+
+def _compare_fields(findings: Findings, path: str, ours: Any, theirs: Any, fields: tuple[str, ...]) -> None:
+    for field in fields:
+        mine, yours = getattr(ours, field), getattr(theirs, field)
+        # By class too: 1, 1.0 and True are different arguments.
+        if type(mine) is not type(yours) or repr(mine) != repr(yours):
+            findings.say(path, f"{field.replace('_', ' ')} {_text(mine)} became {_text(yours)}")
+
+
+def _text(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 70 else f"{text[:67]}..."

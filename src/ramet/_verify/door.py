@@ -1,0 +1,112 @@
+"""The door: two models, two files, or one file on several backends."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from ramet._keras.counters import names_untouched
+from ramet._keras.randomness import randomness_untouched
+from ramet._keras.version import check_version
+from ramet._verify.checks import CHECKS
+from ramet._verify.compare import Tolerance, check_tolerance
+from ramet._verify.findings import NotRun
+from ramet._verify.pair import Pair
+from ramet._verify.progress import Progress, teller
+from ramet._verify.report import Check, Report
+from ramet._verify.variables import size_of
+from ramet.errors import ArgumentError, NotAModelError
+
+
+def verify(
+    model: Any,
+    twin: Any = None,
+    *,
+    tolerance: Tolerance = None,
+    only: Iterable[str] | str | None = None,
+    skip: Iterable[str] | str | None = None,
+    inputs: Any = None,
+    targets: Any = None,
+    seed: int = 0,
+    backends: Iterable[str] | None = None,
+    progress: Progress = None,
+) -> Report:
+    """The report on two models, or on one file on several backends; see `ramet.verify`."""
+    check_version()
+    check_tolerance(tolerance)
+    if backends is not None:
+        return _across(model, twin, list(backends), tolerance, seed)
+    chosen = _chosen(only, skip)
+    with names_untouched(), randomness_untouched():
+        ours, theirs = _model(model, "the original"), _model(twin, "the other")
+        pair = Pair(ours, theirs, tolerance=tolerance, seed=seed, inputs=inputs, targets=targets)
+        tell = teller(progress, big=_is_big(ours))
+        checks = []
+        try:
+            for number, name in enumerate(chosen):
+                tell(name, number, len(chosen))
+                checks.append(_run(CHECKS[name], name, pair))
+        finally:
+            pair.end()
+            tell("", len(chosen), len(chosen))
+    return Report(ours.name, theirs.name, tuple(checks), _about(ours, tolerance))
+
+
+def _run(check: Callable[[Pair], Check], name: str, pair: Pair) -> Check:
+    try:
+        return check(pair)
+    except NotRun as reason:
+        return Check(name, "not run", reason=str(reason))
+    finally:
+        pair.end()
+
+
+def _across(model: Any, twin: Any, backends: list[str], tolerance: Tolerance, seed: int) -> Report:
+    if twin is not None or not isinstance(model, str | os.PathLike):
+        raise ArgumentError(
+            "Cannot verify across backends: that takes one file, which each backend loads for itself.",
+            expected="verify('model.keras', backends=['jax', 'torch', 'tensorflow'])",
+            fix="save the model first: model.save('model.keras').",
+        )
+    from ramet._verify.across import verify_across
+
+    return verify_across(Path(model), backends, tolerance, seed)
+
+
+def _chosen(only: Iterable[str] | str | None, skip: Iterable[str] | str | None) -> list[str]:
+    wanted, unwanted = ([names] if isinstance(names, str) else list(names or ()) for names in (only, skip))
+    for name in [*wanted, *unwanted]:
+        if name not in CHECKS:
+            raise ArgumentError(
+                f"Cannot verify {name!r}: there is no such check.",
+                expected=", ".join(CHECKS),
+                closest=difflib.get_close_matches(str(name), CHECKS, n=3),
+                fix="use one of these names.",
+            )
+    return [name for name in CHECKS if (only is None or name in wanted) and name not in unwanted]
+
+
+def _model(given: Any, which: str) -> Any:
+    if isinstance(given, str | os.PathLike):
+        return keras.saving.load_model(given)
+    if not isinstance(given, keras.Model):
+        raise NotAModelError(
+            f"Cannot verify an object of class {type(given).__name__} ({which}): it is not a model.",
+            expected="two keras models of any kind, or two .keras files",
+            fix="pass models; put a layer on its own into a keras.Sequential.",
+        )
+    return given
+
+
+def _is_big(model: Any) -> bool:
+    return len(model.variables) > 500 or sum(map(size_of, model.variables)) > 2e7
+
+
+def _about(model: Any, tolerance: Tolerance) -> str:
+    how = "bit by bit" if tolerance is None else f"within {tolerance}"
+    return f"{type(model).__name__}, compared {how}; Keras {keras.__version__} on {keras.backend.backend()}"

@@ -1,0 +1,162 @@
+"""The two models that are compared, and what is found out about them once for all checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import keras
+
+from ramet._capture.capture import capture
+from ramet._capture.tree import Place, places_below
+from ramet._graph import Graph
+from ramet._keras.randomness import global_generator, start_alike
+from ramet._verify import cases, run
+from ramet._verify.beside import Beside
+from ramet._verify.cases import Case
+from ramet._verify.compare import Tolerance
+from ramet._verify.findings import not_run, short
+from ramet._verify.memento import Memento
+from ramet._verify.reach import Reached, reach
+from ramet._verify.specs import Signature, signatures_of
+from ramet._verify.variables import named_objects, variables_by_path
+
+
+class Side:
+    """One of the two models."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    @cached_property
+    def places(self) -> list[Place]:
+        """Every op below it."""
+        return places_below(self.model)
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The model as data."""
+        return capture(self.model)
+
+    @cached_property
+    def variables(self) -> dict[str, Any]:
+        """Every variable by path."""
+        return variables_by_path(self.model, self.places)
+
+    @cached_property
+    def names(self) -> dict[int, str]:
+        """The paths of ops, variables, metrics and the optimizer, by id."""
+        return named_objects(self.model, self.places)
+
+    @cached_property
+    def reached(self) -> dict[int, Reached]:
+        """Everything that can be reached from it."""
+        return reach([self.model])
+
+
+class Pair:
+    """The original and the other.
+
+    Args:
+        model: The original.
+        twin: The other.
+        tolerance: None for bit-equality.
+        seed: Of inputs and random layers.
+        inputs: Example inputs, where the model does not tell what it takes.
+        targets: Example targets for training.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        twin: Any,
+        *,
+        tolerance: Tolerance = None,
+        seed: int = 0,
+        inputs: Any = None,
+        targets: Any = None,
+    ) -> None:
+        self.ours, self.theirs = Side(model), Side(twin)
+        self.tolerance, self.seed = tolerance, seed
+        self.inputs, self.targets = inputs, targets
+        self.left_out: list[str] = []
+        self._results: dict[tuple[bool, str, bool], run.Result] = {}
+
+    @cached_property
+    def memento(self) -> Memento:
+        """Both models as they were found, and Keras' own random generator."""
+        return Memento([self.ours.model, self.theirs.model, global_generator()])
+
+    def result(self, side: Side, case: Case, *, training: bool = False) -> run.Result:
+        """What a model gives for a case; run once, and remembered."""
+        key = (side is self.ours, case.name, training)
+        if key not in self._results:
+            self._results[key] = run.run(self, side, case, training=training)
+        return self._results[key]
+
+    def begin(self) -> None:
+        """Let both models be as they were found, and random layers draw what they drew before."""
+        self.memento.put_back()
+        start_alike(self.seed)
+
+    def end(self) -> None:
+        """Let both models be as they were found, if anything was done to them."""
+        if "memento" in self.__dict__:
+            self.memento.put_back()
+
+    @cached_property
+    def beside(self) -> Beside:
+        """What attributes hold on both sides."""
+        others = {place.path: place.op for place in self.theirs.places}
+        pairs = [(place.op, others[place.path]) for place in self.ours.places if place.path in others]
+        return Beside(pairs, self.ours.names, self.tolerance)
+
+    @cached_property
+    def differing_state(self) -> frozenset[str]:
+        """The paths of variables that differ to begin with."""
+        self.end()
+        ours, theirs = (run.state_of(side) for side in (self.ours, self.theirs))
+        return frozenset(one.path for one in run.compare_by_path(ours, theirs, self.tolerance))
+
+    @property
+    def cases(self) -> list[Case]:
+        """The inputs that the original takes; those it refuses are left out and named in `left_out`."""
+        if isinstance(self._cases, str):
+            not_run(self._cases)
+        return self._cases
+
+    @cached_property
+    def _cases(self) -> list[Case] | str:
+        if self.inputs is not None:
+            given = Case("given", (self.inputs,), {}, trains=True)
+            refusal = self.result(self.ours, given).error
+            return [given] if refusal is None else f"the original refuses the inputs given: {short(refusal)}"
+        error: Exception | None = None
+        for signature, size, whole in self._tries():
+            first = cases.ordinary(signature, self.seed, size, whole=whole)
+            answer = run.run(self, self.ours, first)
+            if answer.error is None:
+                self._results[True, first.name, False] = answer
+                more = cases.others(signature, self.seed, size, whole=whole, padded=self._masks_are_made)
+                return [first, *(case for case in more if self._is_taken(case))]
+            error = error or answer.error
+        return f"the original refuses inputs made from its specs: {short(error or ValueError())}; pass inputs=..."
+
+    def _tries(self) -> Iterator[tuple[Signature, int, bool]]:
+        """Ways to make inputs: for which signature, which size of free dimensions, and whether of whole numbers."""
+        for signature in signatures_of(self.ours.model, self.ours.places):
+            free = any(size is None for spec in signature.leaves() for size in spec.shape[1:])
+            for size in cases.SIZES if free else cases.SIZES[:1]:
+                yield from ((signature, size, whole) for whole in (False, True))
+
+    def _is_taken(self, case: Case) -> bool:
+        error = self.result(self.ours, case).error
+        if error is not None:
+            self.left_out.append(f"{case.name} ({short(error, 80)})")
+        return error is None
+
+    @property
+    def _masks_are_made(self) -> bool:
+        ops = [place.op for place in self.ours.places]
+        return any(isinstance(op, keras.layers.Masking) or getattr(op, "mask_zero", False) for op in ops)

@@ -1,0 +1,214 @@
+"""Everything that can be reached from an object, part by part, each with the way to it. Nothing recurses."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import gc
+import inspect
+import logging
+import pathlib
+import re
+import sys
+import types
+import weakref
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+
+# There is one of each for the whole program, or nothing can change them.
+_SINGLE = (
+    type, types.ModuleType, types.CodeType, types.BuiltinFunctionType, types.FrameType, types.GetSetDescriptorType,
+    types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType, types.GenericAlias,
+    types.UnionType, staticmethod, classmethod, property, enum.Enum, np.dtype, np.ufunc, np.generic, int, float, complex,
+    str, bytes, range, slice, type(None), type(Ellipsis), inspect.Signature, inspect.Parameter, re.Pattern,
+    logging.Logger, pathlib.PurePath, keras.DTypePolicy, keras.layers.InputSpec,
+)  # fmt: skip
+
+# Values of libraries that offer no way to change them, by library and class.
+_FIXED = {
+    "keras": {"TensorLayout", "DeviceMesh", "KerasHistory"},
+    "jax": {"Mesh", "AbstractMesh", "PartitionSpec", "NamedSharding", "SingleDeviceSharding", "ShapedArray"},
+    "jaxlib": {
+        "ArrayImpl", "Device", "Client", "NamedSharding", "SingleDeviceSharding", "PartitionSpec", "PjitFunction",
+        "GSPMDSharding",
+    },
+    "torch": {"dtype", "device", "Size", "layout", "memory_format"},
+    "tensorflow": {
+        "DType", "TensorShape", "EagerTensor", "TensorSpec", "SymbolicTensor", "_DefaultDistributionStrategy",
+        "_DefaultDistributionExtended", "OwnedGraph",
+    },
+}  # fmt: skip
+# The only objects of TensorFlow that are looked into: what it wraps lists, tuples and dicts in.
+_WRAPPERS = {"ListWrapper", "_TupleWrapper", "_DictWrapper"}
+
+
+class Reached(NamedTuple):
+    """An object, and one way to it: the last step, and what was reached before."""
+
+    value: Any
+    step: str
+    before: Any
+
+
+def library_of(value: Any) -> str:
+    """The package that the class of an object comes from."""
+    return type(value).__module__.partition(".")[0]
+
+
+def is_fixed(value: Any) -> bool:
+    """Whether nothing can change the object, or there is only one of it."""
+    if issubclass(type(value), _SINGLE) or type(value) is object:
+        return True
+    return type(value).__name__ in _FIXED.get(library_of(value), ()) or _is_importable(value)
+
+
+def is_array(value: Any) -> bool:
+    """Whether it is an array or tensor with numbers in it, of any library."""
+    cls = type(value)
+    if issubclass(cls, np.ndarray):
+        return True
+    if library_of(value) in {"jaxlib", "jax"}:
+        return cls.__name__ == "ArrayImpl"
+    if library_of(value) == "torch" or any(base.__module__ == "torch" for base in cls.__mro__):
+        return hasattr(cls, "data_ptr")
+    return library_of(value) == "tensorflow" and cls.__name__ == "EagerTensor"
+
+
+def is_opaque(value: Any) -> bool:
+    """Whether it belongs to a library whose objects are not looked into: they are caches, graphs and handles."""
+    library = library_of(value)
+    return library in {"jax", "jaxlib"} or (library == "tensorflow" and type(value).__name__ not in _WRAPPERS)
+
+
+def can_change(value: Any) -> bool:
+    """Whether anything can be done to the object itself that another holder of it would notice."""
+    if is_fixed(value):
+        return False
+    # The parts of these are looked at on their own. A function that rebinds a cell changes the cell.
+    passive = (tuple, frozenset, types.MethodType, weakref.ReferenceType, types.FunctionType, types.CellType)
+    return not issubclass(type(value), passive)
+
+
+def _is_importable(value: Any) -> bool:
+    if not callable(value) or issubclass(type(value), keras.Operation):
+        return False
+    module: Any = sys.modules.get(_attribute(value, "__module__") or "")
+    name = _attribute(value, "__qualname__") or _attribute(value, "__name__")
+    if module is None or name is None or "<locals>" in name:
+        return False
+    for part in name.split("."):
+        module = getattr(module, part, None)
+    return module is value
+
+
+def _attribute(value: Any, name: str) -> str | None:
+    try:
+        found = getattr(value, name, None)
+    except Exception:  # noqa: BLE001  # a user's __getattr__ may raise anything
+        return None
+    return found if isinstance(found, str) else None
+
+
+def attributes(value: Any) -> dict[str, Any] | None:
+    """The dict that holds the attributes of an object, or None."""
+    try:
+        found = object.__getattribute__(value, "__dict__")
+    except (AttributeError, TypeError):
+        return None
+    return found if type(found) is dict else None
+
+
+def slots(value: Any) -> Iterator[tuple[str, Any]]:
+    """The attributes of an object that stand in slots."""
+    for cls in type(value).__mro__:
+        names = cls.__dict__.get("__slots__", ())
+        for name in (names,) if isinstance(names, str) else names:
+            member = cls.__dict__.get(name)
+            if isinstance(member, types.MemberDescriptorType):
+                try:
+                    yield name, member.__get__(value)
+                except AttributeError:  # never set
+                    continue
+
+
+def parts(value: Any) -> Iterator[tuple[str, Any]]:
+    """What an object holds, each with the step that leads there."""
+    cls = type(value)
+    if issubclass(cls, types.FunctionType):
+        yield from zip((f".{name}" for name in value.__code__.co_freevars), value.__closure__ or (), strict=False)
+        for name in ("__defaults__", "__kwdefaults__"):
+            if getattr(value, name):
+                yield f".{name}", getattr(value, name)
+        yield from ((f".{name}", part) for name, part in value.__dict__.items())
+        return
+    if issubclass(cls, types.CellType):
+        with_contents = gc.get_referents(value)
+        yield from (("", part) for part in with_contents)
+        return
+    if issubclass(cls, weakref.ReferenceType):
+        yield "()", value()
+        return
+    if issubclass(cls, types.MethodType):
+        yield ".__self__", value.__self__
+        yield f".{value.__func__.__name__}", value.__func__
+        return
+    if is_array(value) or is_opaque(value):
+        return
+    if library_of(value) == "tensorflow" and hasattr(value, "__wrapped__"):
+        yield "", value.__wrapped__
+        return
+    yield from _items(value)
+    own = attributes(value)
+    if own is not None:
+        yield from ((f".{name}", part) for name, part in list(own.items()))
+    yield from ((f".{name}", part) for name, part in slots(value))
+    if own is None and not issubclass(cls, dict | list | tuple | set | frozenset):
+        yield from (("", part) for part in gc.get_referents(value))
+
+
+def _items(value: Any) -> Iterator[tuple[str, Any]]:
+    cls = type(value)
+    if issubclass(cls, dict):
+        for key, part in list(dict.items(value)):
+            if not isinstance(key, str | int | float | bool | None):
+                yield ".keys()", key
+            yield f"[{key!r}]" if isinstance(key, str | int | float | bool | None) else "[...]", part
+    elif issubclass(cls, list | tuple):
+        yield from ((f"[{index}]", part) for index, part in enumerate(cls.__iter__(value)))
+    elif issubclass(cls, set | frozenset):
+        yield from (("{...}", part) for part in list(value))
+    elif issubclass(cls, functools.partial):
+        yield from ((".func", value.func), (".args", value.args), (".keywords", value.keywords))
+
+
+def reach(roots: Iterable[Any]) -> dict[int, Reached]:
+    """All objects reachable from the roots, by id. What nothing can change is not looked into."""
+    found: dict[int, Reached] = {}
+    waiting: list[Reached] = []
+    for root in roots:
+        found[id(root)] = Reached(root, "", None)
+        waiting.append(found[id(root)])
+    while waiting:
+        reached = waiting.pop()
+        if is_fixed(reached.value):
+            continue
+        for step, part in parts(reached.value):
+            if part is not None and id(part) not in found:
+                found[id(part)] = Reached(part, step, reached)
+                waiting.append(found[id(part)])
+    return found
+
+
+def way_to(reached: Reached | None, names: dict[int, str]) -> str:
+    """The steps to an object, from the nearest thing that has a name."""
+    steps: list[str] = []
+    while reached is not None:
+        known = names.get(id(reached.value))
+        if known is not None:
+            return known + "".join(reversed(steps))
+        steps.append(reached.step)
+        reached = reached.before
+    return "".join(reversed(steps)).lstrip(".")

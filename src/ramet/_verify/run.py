@@ -1,0 +1,149 @@
+"""Running a model from a known start, and what came of it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import keras
+
+from ramet._keras.tensors import arrays_of, is_concrete, mask_of
+from ramet._keras.watch import watched
+from ramet._verify.compare import differ
+from ramet._verify.report import Difference
+
+if TYPE_CHECKING:
+    from ramet._verify.cases import Case
+    from ramet._verify.pair import Pair, Side
+
+
+@dataclass
+class Result:
+    """What one run gave: outputs and, after a training call, the state; or an error."""
+
+    outputs: dict[str, list[Any]] = field(default_factory=dict)
+    state: dict[str, list[Any]] = field(default_factory=dict)
+    error: Exception | None = None
+
+
+@dataclass
+class Step:
+    """One call during a run: its path, its values and their masks."""
+
+    path: str
+    values: list[Any]
+    masks: list[Any]
+
+
+def run(pair: Pair, side: Side, case: Case, *, training: bool = False) -> Result:
+    """Call one of the models, from the state in which verifying found it."""
+    result = Result()
+    with quiet():
+        pair.begin()
+        try:
+            result.outputs = by_path(side.model(*case.args, training=training, **case.kwargs))
+        except Exception as error:  # noqa: BLE001  # a model may raise anything, and that is an answer
+            result.error = error
+            return result
+        if training:
+            result.state = state_of(side)
+    return result
+
+
+def trace(pair: Pair, side: Side, case: Case, *, training: bool = False, values: bool = True) -> list[Step]:
+    """Every call of a run with its values and masks, inner calls before the ones around them."""
+    steps: list[Step] = []
+    numbers: dict[str, int] = {}
+
+    def hear(op: Any, outputs: Any) -> None:
+        flat = [value for value in keras.tree.flatten(outputs) if keras.ops.is_tensor(value)]
+        if not all(map(is_concrete, flat)):
+            return
+        path = side.names.get(id(op), type(op).__name__)
+        numbers[path] = numbers.get(path, 0) + 1
+        name = path if numbers[path] == 1 else f"{path}#{numbers[path]}"
+        held = [arrays_of(value) for value in flat] if values else []
+        steps.append(Step(name, held, [arrays_of(mask_of(value)) for value in flat]))
+
+    with quiet(), watched(hear):
+        pair.begin()
+        try:
+            side.model(*case.args, training=training, **case.kwargs)
+        except Exception:  # noqa: BLE001  # what was heard before it is the answer
+            return steps
+    return steps
+
+
+def where_it_began(pair: Pair, case: Case, *, training: bool = False) -> str | None:
+    """The first call whose value differs, in the order of running."""
+    ours, theirs = (trace(pair, side, case, training=training) for side in (pair.ours, pair.theirs))
+    for mine, yours in zip(ours, theirs, strict=False):
+        if mine.path != yours.path:
+            return f"{mine.path} (the other runs {yours.path} there)"
+        if any(differences(mine.path, mine.values, yours.values, pair.tolerance)):
+            return mine.path
+    return None
+
+
+def differences(path: str, ours: list[Any], theirs: list[Any], tolerance: Any) -> Iterator[Difference]:
+    """What differs between two lists of values, each a list of arrays."""
+    if [len(value) for value in ours] != [len(value) for value in theirs]:
+        yield Difference(path, f"{len(ours)} values became {len(theirs)}, or other kinds of them")
+        return
+    for mine, yours in zip(ours, theirs, strict=True):
+        for a, b in zip(mine, yours, strict=True):
+            found = differ(path, a, b, tolerance)
+            if found is not None:
+                yield found
+
+
+def compare_by_path(
+    ours: dict[str, list[Any]], theirs: dict[str, list[Any]], tolerance: Any, note: str = ""
+) -> Iterator[Difference]:
+    """What differs between values by path."""
+    for path, arrays in ours.items():
+        if path not in theirs:
+            yield Difference(path, f"{note}is not there")
+        elif len(arrays) != len(theirs[path]):
+            yield Difference(path, f"{note}a value of another kind")
+        else:
+            for a, b in zip(arrays, theirs[path], strict=True):
+                found = differ(path, a, b, tolerance, note)
+                if found is not None:
+                    yield found
+    for path in theirs:
+        if path not in ours:
+            yield Difference(path, f"{note}is new")
+
+
+def by_path(outputs: Any) -> dict[str, list[Any]]:
+    """The outputs by their place in the structure that a model returns."""
+    found: dict[str, list[Any]] = {}
+    waiting = [("outputs", outputs)]
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting.extend((f"{path}[{key!r}]", value[key]) for key in reversed(list(value)))
+        elif isinstance(value, list | tuple):
+            waiting.extend((f"{path}[{index}]", value[index]) for index in reversed(range(len(value))))
+        else:
+            found[path] = arrays_of(value)
+    return found
+
+
+def state_of(side: Side) -> dict[str, list[Any]]:
+    """The values of all variables of a model right now, those made since it was first looked at included."""
+    from ramet._verify.variables import variables_by_path
+
+    return {path: arrays_of(variable) for path, variable in variables_by_path(side.model, side.places).items()}
+
+
+class quiet(warnings.catch_warnings):  # noqa: N801  # read as a statement: with quiet()
+    """What a model warns of when it runs, it has told its user before."""
+
+    def __enter__(self) -> Any:
+        entered = super().__enter__()
+        warnings.simplefilter("ignore")
+        return entered

@@ -1,0 +1,189 @@
+"""The inputs that models are run on: made from what they take, and tried on the original first."""
+
+import keras
+import numpy as np
+import pytest
+from keras import layers, ops
+
+import ramet
+from ramet._verify.door import verify
+from ramet._verify.pair import Pair
+
+
+def cases_of(model, **options):
+    pair = Pair(model, ramet.clone(model), **options)
+    found = {case.name: case for case in pair.cases}
+    pair.end()
+    return found, pair.left_out
+
+
+def test_the_same_seed_gives_the_same_inputs():
+    model = keras.Sequential([keras.Input((3,)), layers.Dense(2)])
+
+    first, again, other = (cases_of(model, seed=seed)[0]["ordinary"].args[0] for seed in (0, 0, 1))
+
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_whole_numbers_stay_inside_the_table_they_index():
+    ids = keras.Input((4,), dtype="int32")
+    model = keras.Model(ids, layers.Embedding(3, 2, mask_zero=True)(ids))
+
+    cases, left_out = cases_of(model)
+
+    assert list(cases) == ["ordinary", "zeros", "extremes", "padded", "batch of one"]
+    assert left_out == []
+    assert {int(case.args[0].max()) for case in cases.values()} <= {0, 1, 2}
+    np.testing.assert_array_equal(cases["padded"].args[0] == 0, [[0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 1]])
+
+
+def test_a_floating_point_input_that_is_looked_up_gets_whole_numbers():
+    ids = keras.Input((4,))
+    model = keras.Model(ids, layers.Embedding(3, 2)(ids))
+
+    cases, _ = cases_of(model)
+
+    assert set(cases["ordinary"].args[0].ravel()) <= {0.0, 1.0, 2.0}
+
+
+def test_extremes_hold_what_numbers_can_be():
+    model = keras.Sequential([keras.Input((9,)), layers.ReLU()])
+
+    numbers = cases_of(model)[0]["extremes"].args[0]
+
+    assert np.isnan(numbers).any()
+    assert np.isposinf(numbers).any()
+    assert np.isneginf(numbers).any()
+
+
+def test_free_dimensions_get_the_first_size_that_the_original_takes():
+    image = keras.Input((None, None, 3))
+    x = image
+    for _ in range(4):
+        x = layers.Conv2D(2, 3)(x)
+        x = layers.MaxPooling2D(1, strides=1)(x)
+    model = keras.Model(image, layers.GlobalAveragePooling2D()(layers.Conv2D(1, 3)(x)))
+
+    cases, _ = cases_of(model)
+
+    assert cases["ordinary"].args[0].shape == (3, 16, 16, 3)
+
+
+def test_a_fixed_batch_size_is_kept():
+    model = keras.Sequential([keras.Input((3,), batch_size=2), layers.Dense(2)])
+
+    cases, _ = cases_of(model)
+
+    assert list(cases) == ["ordinary", "zeros", "extremes"]
+    assert cases["ordinary"].args[0].shape == (2, 3)
+
+
+def test_an_optional_input_is_left_out_once():
+    x, extra = keras.Input((3,), name="x"), keras.Input((3,), optional=True, name="extra")
+
+    class Maybe(layers.Layer):
+        def call(self, x, extra=None):
+            return x if extra is None else x + extra
+
+        def compute_output_shape(self, x_shape, extra_shape=None):
+            return x_shape
+
+    model = keras.Model({"x": x, "extra": extra}, Maybe()(x, extra))
+
+    cases, left_out = cases_of(model)
+
+    assert cases["without optional inputs"].args[0]["extra"] is None
+    assert left_out == []
+
+
+def test_what_the_original_refuses_is_left_out_counted_and_told():
+    class Picky(layers.Layer):
+        def call(self, x):
+            if not isinstance(x, keras.KerasTensor) and float(ops.sum(x)) == 0.0:
+                raise ValueError("no zeros here")
+            return x * 2
+
+        def compute_output_spec(self, x):
+            return keras.KerasTensor(x.shape, x.dtype)
+
+    inputs = keras.Input((3,))
+    model = keras.Model(inputs, Picky()(inputs))
+
+    check = verify(model, ramet.clone(model), only="outputs")["outputs"]
+
+    assert check.outcome == "passed"
+    assert check.counts["left out"] == 1
+    assert "zeros" in check.summary
+    assert "no zeros here" in check.summary
+
+
+def test_a_model_that_does_not_repeat_itself_is_not_compared():
+    class Clock(layers.Layer):
+        time = 0
+
+        def call(self, x):
+            Clock.time += 1  # on the class, where nobody puts it back
+            return x + float(Clock.time)
+
+    inputs = keras.Input((3,))
+    model = keras.Model(inputs, Clock()(inputs))
+
+    check = verify(model, ramet.clone(model), only="outputs")["outputs"]
+
+    assert check.outcome == "passed"
+    assert check.counts.get("not repeatable") == 5
+    assert "does not repeat itself" in check.summary
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() == "torch", reason="torch has no sparse tensors in Keras; lifted when it has"
+)
+def test_sparse_inputs():
+    x = keras.Input((6,), sparse=True)
+    model = keras.Model(x, layers.Dense(2)(x))
+
+    check = verify(model, ramet.clone(model), only="outputs")["outputs"]
+
+    assert check.outcome == "passed"
+    assert check.counts["runs"] >= 3
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="strings are tensors on TensorFlow only")
+def test_strings():
+    x = keras.Input((2,), dtype="string")
+    model = keras.Model(x, layers.StringLookup(vocabulary=["red", "green"])(x))
+
+    check = verify(model, ramet.clone(model), only="outputs")["outputs"]
+
+    assert check.outcome == "passed"
+    assert check.counts["runs"] == 5
+
+
+def test_example_inputs_can_be_given():
+    model = keras.Sequential([layers.Dense(2)])
+    x = np.ones((2, 3), "float32")
+    model(x)
+    model._build_shapes_dict = None
+
+    report = verify(model, ramet.clone(model), inputs=x, only=("outputs", "masks", "gradients"))
+
+    assert [check.outcome for check in report] == ["passed"] * 3
+    assert report["outputs"].summary == "2 runs bit-equal: given"
+
+
+def test_targets_can_be_given():
+    class Choosy(keras.losses.Loss):
+        def call(self, y_true, y_pred):
+            if y_true.shape[-1] != 5:
+                raise ValueError("five targets, please")
+            return ops.mean(y_pred, axis=-1)
+
+    model = keras.Sequential([keras.Input((3,)), layers.Dense(2)])
+    model.compile("sgd", Choosy())
+    twin = ramet.clone(model)
+
+    without, given = (verify(model, twin, only="training", targets=y)["training"] for y in (None, np.ones((3, 5))))
+
+    assert (without.outcome, given.outcome) == ("not run", "passed")
+    assert "targets=" in without.reason

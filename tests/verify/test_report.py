@@ -1,0 +1,169 @@
+"""What a report says: values, text, JSON, HTML, and an error worth reading."""
+
+import json
+import pickle
+
+import keras
+import pytest
+from keras import layers
+
+import ramet
+from ramet._verify.door import verify
+from ramet._verify.report import Check, Difference, Report, VerifyError
+from ramet.testing import assert_twin
+
+
+def dense():
+    return keras.Sequential([keras.Input((3,), name="x"), layers.Dense(2, name="d")], name="net")
+
+
+def corrupted(model):
+    twin = ramet.clone(model)
+    twin.layers[0].bias.assign([0.0, 1.0])
+    return twin
+
+
+SOME = Report(
+    "net",
+    "other",
+    (
+        Check("structure", "passed", "2 ops and 2 calls are the same"),
+        Check(
+            "state", "failed", "1 of 2 variables differ", None, (Difference("d/bias", "[0, 0] became [0, 1]", 1.0),), 5
+        ),
+        Check("training", "not run", reason="the model is <not> compiled"),
+    ),
+    "Sequential, compared bit by bit",
+)
+
+
+def test_printing_shows_every_check_with_its_first_differences():
+    assert str(SOME) == (
+        "'other' is not a twin of 'net': 1 passed, 1 failed, 1 not run\n"
+        "Sequential, compared bit by bit\n"
+        "✓ structure   2 ops and 2 calls are the same\n"
+        "✗ state       1 of 2 variables differ\n"
+        "                d/bias: [0, 0] became [0, 1]\n"
+        "                and 4 more\n"
+        "- training    not run: the model is <not> compiled"
+    )
+
+
+def test_json_has_a_version_and_every_part():
+    data = json.loads(SOME.to_json())
+
+    assert data == {
+        "ramet_report": 1,
+        "ok": False,
+        "model": "net",
+        "twin": "other",
+        "about": "Sequential, compared bit by bit",
+        "checks": [
+            {
+                "name": "structure",
+                "outcome": "passed",
+                "summary": "2 ops and 2 calls are the same",
+                "reason": None,
+                "total": 0,
+                "differences": [],
+                "began": None,
+                "counts": {},
+            },
+            {
+                "name": "state",
+                "outcome": "failed",
+                "summary": "1 of 2 variables differ",
+                "reason": None,
+                "total": 5,
+                "differences": [{"path": "d/bias", "text": "[0, 0] became [0, 1]", "size": 1.0}],
+                "began": None,
+                "counts": {},
+            },
+            {
+                "name": "training",
+                "outcome": "not run",
+                "summary": "",
+                "reason": "the model is <not> compiled",
+                "total": 0,
+                "differences": [],
+                "began": None,
+                "counts": {},
+            },
+        ],
+    }
+
+
+def test_html_is_escaped():
+    html = SOME._repr_html_()
+
+    assert "the model is &lt;not&gt; compiled" in html
+    assert "<not>" not in html
+    assert html.count("<tr>") == 3
+
+
+def test_a_report_can_be_pickled():
+    assert pickle.loads(pickle.dumps(SOME)) == SOME
+
+
+def test_ok_needs_a_check_that_passed():
+    nothing = Report("a", "b", (Check("state", "not run", reason="why"),))
+
+    assert not nothing.ok
+    with pytest.raises(VerifyError, match="no check could be run"):
+        nothing.raise_if_failed()
+
+
+def test_the_error_names_the_checks_and_the_first_differences():
+    model = dense()
+
+    with pytest.raises(AssertionError) as caught:
+        assert_twin(model, corrupted(model), only=("structure", "state", "outputs"))
+
+    assert isinstance(caught.value, ramet.errors.RametError)
+    assert caught.value.path == "d/bias"
+    assert str(caught.value).startswith(
+        "Cannot take 'net' for a twin of 'net': 2 of 3 checks failed.\n"
+        "  found:    state: 1 of 2 variables differ\n"
+        "              d/bias: 1 of 2 numbers differ, by up to 1 of the largest\n"
+        "            outputs: "
+    )
+    assert "began at d" in str(caught.value)
+    assert "\n  fix: " in str(caught.value)
+
+
+def test_a_good_twin_raises_nothing():
+    model = dense()
+
+    assert_twin(model, ramet.clone(model), only="state")
+
+
+def test_checks_are_chosen_by_name():
+    model = dense()
+    twin = ramet.clone(model)
+
+    only = verify(model, twin, only=("state", "structure"))
+    without = verify(model, twin, skip=("file", "gradients", "outputs", "masks", "independence", "training"))
+
+    assert [check.name for check in only] == ["structure", "state"]
+    assert [check.name for check in without] == ["structure", "settings", "state", "identity"]
+
+
+def test_an_unknown_check_is_refused_with_the_closest_name():
+    with pytest.raises(ramet.errors.ArgumentError, match="there is no such check") as caught:
+        verify(dense(), dense(), only="outputz")
+
+    assert caught.value.closest == ("outputs",)
+
+
+def test_what_is_no_model_is_refused():
+    with pytest.raises(ramet.errors.NotAModelError, match="class Dense"):
+        verify(dense(), layers.Dense(2))
+
+
+def test_a_function_is_told_of_the_progress():
+    told = []
+    model = dense()
+
+    verify(model, ramet.clone(model), only=("structure", "state"), progress=lambda *step: told.append(step))
+
+    assert told == [("structure", 0, 2), ("state", 1, 2)]
