@@ -1,10 +1,26 @@
 """Exact, independent twins of Keras models."""
 
 from ramet import edits, errors
-from ramet._api import capture, clone, clone_model, cut, diff, edit, plan, register_copy, select, sync, transfer, verify
+from ramet._api import (
+    capture,
+    clone,
+    clone_model,
+    cut,
+    diff,
+    edit,
+    plan,
+    read_recipe,
+    register_copy,
+    select,
+    sync,
+    transfer,
+    verify,
+)
+from ramet._edit import Recipe
 from ramet._select import anything, feeds, named, nth, of_class, reads, where, with_config
 
 __all__ = [
+    "Recipe",
     "anything",
     "capture",
     "clone",
@@ -19,6 +35,7 @@ __all__ = [
     "nth",
     "of_class",
     "plan",
+    "read_recipe",
     "reads",
     "register_copy",
     "select",

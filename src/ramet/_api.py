@@ -10,7 +10,7 @@ from ramet.errors import ArgumentError
 
 if TYPE_CHECKING:
     from ramet._diff import Diff
-    from ramet._edit import Plan
+    from ramet._edit import Plan, Recipe
     from ramet._graph import Graph
     from ramet._select import Selection
     from ramet._verify.report import Report
@@ -214,6 +214,29 @@ def plan(model: Any, *edits: Any) -> Plan:
     from ramet._surgery.door import plan as say
 
     return say(model, *edits)
+
+
+def read_recipe(source: str | os.PathLike[str]) -> Recipe:
+    r"""The recipe in a TOML file: edits for `edit` and `plan`. It never runs code from the file.
+
+    Args:
+        source: The path of a file, or the text itself (a string with a line break or `[[` in it).
+
+    Raises:
+        RecipeError: Something in it is not known or does not fit; the error says line and column, and what is closest.
+
+    >>> import ramet
+    >>> print(ramet.read_recipe("[[edit]]\nremove = 'drop*'"))
+    Recipe 'recipe': 1 edit
+    1. remove(named('drop*'))
+    """
+    from ramet import edits
+    from ramet._edit import read_recipe as read
+    from ramet._surgery.from_config import check_layers
+
+    recipe = read(source, {name: getattr(edits, name) for name in edits.__all__})
+    check_layers(recipe.edits)
+    return recipe
 
 
 def diff(before: Any, after: Any) -> Diff:

@@ -12,6 +12,7 @@
     │   ├── NeedsCallGraphError                            a layer is called by its owner's own code
     │   ├── LostOnSaveError                                a saved file would not keep the edit
     │   └── DoesNotFitError   also RebuildError            what was put in does not fit to what is around it
+    ├── RecipeError           also ValueError              a recipe cannot be read, written or carried out
     ├── GraphError            also ValueError              a graph breaks its own rules
     ├── FormatError           also ValueError              a text is not the JSON of a graph
     ├── ModelFileError        also ValueError              a file is missing, broken, or no model
@@ -50,6 +51,7 @@ __all__ = [
     "RametError",
     "RametWarning",
     "RebuildError",
+    "RecipeError",
     "SharedGlobalWarning",
     "StateElsewhereError",
     "UnknownPathError",
@@ -151,6 +153,25 @@ class DoesNotFitError(EditError, RebuildError):
 
 class WeightsDoNotFitError(RametError, ValueError):
     """Weights of one model do not fit those of another: other paths, shapes or dtypes. Nothing was written."""
+
+
+class RecipeError(RametError, ValueError):
+    """A recipe cannot be read, written or carried out. `path` says where it is wrong: `slim.toml:7:9`."""
+
+    @property
+    def line(self) -> int | None:
+        """The line in the file, counted from 1; None where the file as a whole is meant."""
+        return self._number(-2)
+
+    @property
+    def column(self) -> int | None:
+        """The column in that line, counted from 1."""
+        return self._number(-1)
+
+    def _number(self, place: int) -> int | None:
+        parts = (self.path or "").rsplit(":", 2)
+        numbers = len(parts) == 3 and all(part.isdecimal() for part in parts[1:])
+        return int(parts[place]) if numbers else None
 
 
 class GraphError(RametError, ValueError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,7 +17,7 @@ from ramet._surgery.kinds import KINDS
 from ramet._surgery.saving import becomes_plain, check_saved
 from ramet._surgery.scene import Scene
 from ramet._twin.clone import clone
-from ramet.errors import NotAModelError
+from ramet.errors import NotAModelError, RametError
 
 
 def edit(model: Any, *edits: Any, seed: int | None = None, unsaved: bool = False) -> Any:
@@ -26,7 +27,8 @@ def edit(model: Any, *edits: Any, seed: int | None = None, unsaved: bool = False
     steps = _steps(wanted, scene)
     with drawn_from(seed):
         for one, step in zip(wanted, steps, strict=True):
-            KINDS[one.kind].carry_out(one, step, scene)
+            with _where(one):
+                KINDS[one.kind].carry_out(one, step, scene)
         with names_untouched():  # layers make ops while they are called, for masks
             result = carry_out(scene)
         if not unsaved:
@@ -44,9 +46,23 @@ def plan(model: Any, *edits: Any) -> Plan:
 
 
 def _steps(edits: tuple[Edit, ...], scene: Scene) -> list[Step]:
-    steps = [KINDS[one.kind].touch(one, scene) for one in edits]
+    steps = []
+    for one in edits:
+        with _where(one):
+            steps.append(KINDS[one.kind].touch(one, scene))
     check_conflicts(steps)
     return steps
+
+
+@contextlib.contextmanager
+def _where(edit: Edit) -> Iterator[None]:
+    """An error about an edit from a file tells its line, too."""
+    try:
+        yield
+    except RametError as error:
+        if edit.where is not None:
+            error.add_note(f"This is the edit at {edit.where}.")
+        raise
 
 
 def _notes(steps: list[Step], scene: Scene) -> Iterator[str]:

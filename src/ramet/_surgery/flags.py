@@ -70,11 +70,14 @@ def touch_cast(edit: Edit, scene: Scene) -> Step:
 
 def carry_out_cast(edit: Edit, step: Step, scene: Scene) -> None:
     """Change the policy of each layer, and the numbers of those whose variables have another dtype."""
-    policy = keras.dtype_policies.serialize(keras.dtype_policies.get(edit["policy"]))
+    wanted = keras.dtype_policies.get(edit["policy"])
+    policy = keras.dtype_policies.serialize(wanted)
     for item in step.touched:
         layer = scene.op(item.path)
         update(scene, item.path, {"dtype": policy})
-        for inner in inside_first(layer):
+        for inner in reversed(inside_first(layer)[:-1]):  # the outer ones first: some have decided for what is inside
+            if isinstance(inner, keras.Layer) and inner.dtype_policy.name != _name(wanted):
+                update(scene, scene.path_of(inner), {"dtype": policy})
             scene.orders.touch(inner)
 
 

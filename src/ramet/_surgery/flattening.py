@@ -27,7 +27,7 @@ def touch(edit: Edit, scene: Scene) -> Step:
             continue
         above = candidate.path.rpartition("/")[0]
         reason = _objection(model, candidate.path, scene)
-        if reason is None and structure.function_of(scene.holder(candidate.path)) is not scene.holder_function(above):
+        if reason is None and scene.holder_function(above) is None:
             reason = "it is inside a layer that calls it by its own code"
         if reason is None:
             laid_open.add(candidate.path)

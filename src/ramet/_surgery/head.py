@@ -74,6 +74,8 @@ def _begin_anew(layer: Any, old: list[Any], scene: Scene) -> None:
         if id(variable) in kept:
             initializer = getattr(layer, f"{variable.name}_initializer", None)
             if initializer is not None:
+                # One that has drawn draws the same again.
+                initializer = type(initializer).from_config(initializer.get_config())
                 variable.assign(initializer(variable.shape, dtype=variable.dtype))
                 scene.successors[id(variable)] = None  # and nothing of its optimizer slots
 

@@ -12,7 +12,7 @@ from ramet.errors import EditError
 def settle(layer: Any, taken: set[str], path: str) -> None:
     """Give a new layer a name that is free, if Keras chose the one it has; it is taken from then on."""
     if layer.name in taken:
-        if not _chosen_by_keras(layer):
+        if not chosen_by_keras(layer):
             raise EditError(
                 f"Cannot put '{layer.name}' at '{path}': the graph has an op of that name.",
                 found=f"a new {type(layer).__name__} called '{layer.name}'",
@@ -32,7 +32,8 @@ def free_name(base: str, taken: set[str]) -> str:
     return name
 
 
-def _chosen_by_keras(layer: Any) -> bool:
+def chosen_by_keras(layer: Any) -> bool:
+    """Whether a name looks like one that Keras makes of the class and a number."""
     words = re.sub(
         r"\W+", "", re.sub("([a-z])([A-Z])", r"\1_\2", re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", type(layer).__name__))
     )

@@ -46,8 +46,8 @@ def _patch_one(ours: Any, same: Any, other: Any, path: str, kept: set[str], poli
     before, after = layers.settings_of(same), layers.settings_of(other)
     with exchange.unlocked(ours):
         for name in before.keys() - after.keys():
-            if name in ours.__dict__:
-                delattr(ours, name)
+            if name in layers.settings_of(ours):
+                layers.let_go(ours, name)
         for name, value in after.items():
             if name in kept:
                 continue
@@ -75,7 +75,7 @@ def _patch_variables(ours: Any, same: Any, other: Any, path: str, policy: str) -
     """The variables: old ones where nothing about them differs, the changed layer's with the old values elsewhere."""
     held = layers.own_variables(ours)
     references = layers.own_variables(same)
-    if [v.name for v in held] != [v.name for v in references]:
+    if layers.keys_of(held) != layers.keys_of(references):
         raise EditError(
             f"Cannot update '{path}': made again from its config, it has other variables.",
             expected=", ".join(v.name for v in held) or "none",
@@ -83,11 +83,12 @@ def _patch_variables(ours: Any, same: Any, other: Any, path: str, policy: str) -
             fix="replace the layer instead.",
             path=path,
         )
-    old_by_name = {v.name: (mine, v) for mine, v in zip(held, references, strict=True)}
+    old_by_key = dict(zip(layers.keys_of(held), zip(held, references, strict=True), strict=True))
     successors: dict[int, Any] = {}
     order = []
-    for new in layers.own_variables(other):
-        mine, reference = old_by_name.pop(new.name, (None, None))
+    made = layers.own_variables(other)
+    for key, new in zip(layers.keys_of(made), made, strict=True):
+        mine, reference = old_by_key.pop(key, (None, None))
         if mine is None:
             layers.adopt(ours, new)
             order.append(new)
@@ -102,7 +103,7 @@ def _patch_variables(ours: Any, same: Any, other: Any, path: str, policy: str) -
             exchange.exchange(ours, {id(mine): new})
             successors[id(new)] = mine
             order.append(new)
-    for gone, _ in old_by_name.values():
+    for gone, _ in old_by_key.values():
         layers.drop(ours, gone)
     layers.order_variables(ours, order)
     return successors

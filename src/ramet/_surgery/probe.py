@@ -14,7 +14,7 @@ from ramet.errors import EditError
 
 
 def made_twice(
-    layer: Any, path: str, settings: dict[str, Any], shapes: dict[str, Any] | None = None
+    layer: Any, path: str, settings: dict[str, Any], shapes: dict[str, Any] | None = None, *, seed: int = 0
 ) -> tuple[Any, Any]:
     """A layer made again from its config, as it is and with some settings changed; both built if the layer is.
 
@@ -23,6 +23,7 @@ def made_twice(
         path: Where it stands, for messages.
         settings: What is different in the config of the second.
         shapes: The build config of the second, if that is different, too.
+        seed: What random values of both begin with.
     """
     try:
         config = layer.get_config()
@@ -38,28 +39,28 @@ def made_twice(
 
     with names_untouched(), keras.saving.custom_object_scope({type(layer).__name__: type(layer)}):
         try:
-            as_it_is = _drawn_alike(lambda: make(dict(config), build))
+            as_it_is = drawn_alike(lambda: make(dict(config), build), seed)
         except Exception as error:
             raise _cannot(layer, path, error) from error
         try:
-            changed = _drawn_alike(lambda: make({**config, **settings}, shapes or build))
+            changed = drawn_alike(lambda: make({**config, **settings}, shapes or build), seed)
         except Exception as error:
             said = ", ".join(f"{name}={value!r}" for name, value in settings.items())
             raise EditError(
                 f"Cannot update '{path}' with {said or 'another shape'}: {type(layer).__name__} refuses it.",
-                found=f"{type(error).__name__}: {_first_line(error)}",
+                found=f"{type(_root(error)).__name__}: {_first_line(_root(error))}",
                 fix="give a value that the constructor takes.",
                 path=path,
             ) from error
     return as_it_is, changed
 
 
-def _drawn_alike(make: Callable[[], Any]) -> Any:
-    """Whatever is drawn at random while a layer is made is drawn the same for both, and the generators are put back."""
+def drawn_alike(make: Callable[[], Any], seed: int = 0) -> Any:
+    """Whatever is drawn at random while a layer is made is drawn the same each time, and the generators are put back."""
     python, numpy = random.getstate(), np.random.get_state()
     try:
-        random.seed(0)
-        np.random.seed(0)
+        random.seed(seed)
+        np.random.seed(seed)
         return make()
     finally:
         random.setstate(python)
@@ -69,11 +70,18 @@ def _drawn_alike(make: Callable[[], Any]) -> Any:
 def _cannot(layer: Any, path: str, error: Exception) -> EditError:
     return EditError(
         f"Cannot update '{path}': its class {type(layer).__name__} cannot be made again from its config.",
-        found=f"{type(error).__name__}: {_first_line(error)}",
+        found=f"{type(_root(error)).__name__}: {_first_line(_root(error))}",
         fix=f"give {type(layer).__name__} a get_config() that names every argument, or replace the layer.",
         path=path,
     )
 
 
-def _first_line(error: Exception) -> str:
+def _root(error: BaseException) -> BaseException:
+    """What a class raised: Keras says it again at the end of a long text of its own."""
+    while str(error).startswith("Error when deserializing class") and error.__context__ is not None:
+        error = error.__context__
+    return error
+
+
+def _first_line(error: BaseException) -> str:
     return " ".join(str(error).split())[:200]

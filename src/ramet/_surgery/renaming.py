@@ -8,6 +8,7 @@ import keras
 
 from ramet._edit import Edit, Skip, Step, Touch
 from ramet._keras import rename, structure
+from ramet._select import anything
 from ramet._surgery.scene import Scene
 from ramet.errors import EditError
 
@@ -20,6 +21,9 @@ def touch(edit: Edit, scene: Scene) -> Step:
         if edit.kind == "prefix":
             if scene.is_input(candidate.path):
                 skipped.append(Skip(candidate.path, "an input: its name is what data is passed by"))
+                continue
+            if edit.selector == anything() and structure.function_of(scene.holder(candidate.path)) is None:
+                skipped.append(Skip(candidate.path, "a part whose name its owner's code gives"))
                 continue
             new = f"{edit['text']}{old}"
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import keras
@@ -69,15 +70,22 @@ class _Refit:
         shapes = _build_config(layer, args, kwargs)
         if shapes is None:
             return False
-        as_it_is, changed = made_twice(layer, layer.name, {}, shapes)
+        try:
+            as_it_is, changed = made_twice(layer, layer.name, {}, shapes, seed=random.getrandbits(32))
+        except EditError:
+            return False  # no weights would help
         try:
             self._scene.successors |= patch(layer, as_it_is, changed, layer.name, policy=self._policy)
         except WeightsDoNotFitError as error:
-            if self._policy == "refuse":
-                error.fix = (
-                    "say what shall happen to them: resize_input(shape, weights='mean'), 'slice', 'pad' or 'repeat'."
-                )
-            raise
+            if self._policy != "refuse":
+                raise
+            raise WeightsDoNotFitError(
+                error.summary,
+                expected=error.expected,
+                found=error.found,
+                fix="say what shall happen to them: resize_input(shape, weights='mean'), 'slice', 'pad' or 'repeat'.",
+                path=error.path,
+            ) from error
         structure.set_build_config(layer, shapes)
         return True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import random
 from typing import Any
 
 import keras
@@ -12,6 +13,9 @@ from ramet._surgery.patch import patch
 from ramet._surgery.probe import made_twice
 from ramet._surgery.scene import Scene
 from ramet.errors import EditError
+
+# A config says it only where there is one.
+_UNSAID = {"activity_regularizer"}
 
 
 def touch(edit: Edit, scene: Scene) -> Step:
@@ -23,12 +27,12 @@ def touch(edit: Edit, scene: Scene) -> Step:
         if not isinstance(scene.op(candidate.path), keras.Layer) or config is None:
             reason = candidate.op.no_config or "a raw operation has no settings to change"
             raise _cannot(candidate.path, f"it cannot say its settings ({reason})")
-        known = {str(key) for key, _ in config.pairs}
+        known = {str(key) for key, _ in config.pairs} | _UNSAID
         for name in settings:
             if name not in known:
                 raise EditError(
                     f"Cannot update '{candidate.path}': a {candidate.op.class_name} has no setting '{name}'.",
-                    closest=difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.4),
+                    closest=difflib.get_close_matches(name, sorted(known), n=3),
                     fix="use a name that its get_config() says, or select other layers.",
                     path=candidate.path,
                 )
@@ -50,7 +54,9 @@ def carry_out(edit: Edit, step: Step, scene: Scene) -> None:
 def update(scene: Scene, path: str, settings: dict[str, Any], *, policy: str = "refuse") -> None:
     """Change settings of the twin's layer at a path, and have its calls made again."""
     layer = scene.op(path)
-    as_it_is, changed = made_twice(layer, path, settings)
+    # Fresh values are drawn each time; where none are taken, no generator moves.
+    seed = random.getrandbits(32) if policy == "fresh" else 0
+    as_it_is, changed = made_twice(layer, path, settings, seed=seed)
     scene.successors |= patch(layer, as_it_is, changed, path, policy=policy)
     _check_in_force(layer, changed, settings, path)
     scene.orders.touch(layer)
