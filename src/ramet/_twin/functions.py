@@ -14,7 +14,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from ramet._twin.atoms import ATOMS
-from ramet._twin.copier import Assembly, Copier, Plan, Shell
+from ramet._twin.copier import MISSING, Assembly, Copier, Plan, Shell
+from ramet._twin.values_by_name import copy_attributes
 
 
 def is_importable(value: Any) -> bool:
@@ -72,15 +73,14 @@ class FunctionPlan(Plan):
     """A Python function: shared, or copied with its cells, defaults and attributes."""
 
     def copy(self, old: Any, copier: Copier) -> Any:
+        copier.records["functions"].append(old)
         if self.shares(old, copier):
             copier.memo[id(old)] = old
-            copier.record("functions").append(old)
             return old
-        cells = tuple(copier.copy(cell) for cell in old.__closure__ or ())
+        cells = tuple([copier.copy(cell) for cell in old.__closure__ or ()])
         new = types.FunctionType(old.__code__, old.__globals__, old.__name__, None, cells)
         copier.memo[id(old)] = new
         copier.todo.append((self, old, new))
-        copier.record("functions").append(old)
         return new
 
     def fill(self, old: Any, new: Any, copier: Copier) -> None:
@@ -94,8 +94,7 @@ class FunctionPlan(Plan):
         new.__doc__ = old.__doc__
         if old.__annotations__:
             new.__annotations__ = dict(old.__annotations__)
-        for name, value in old.__dict__.copy().items():
-            new.__dict__[name] = copier.copy(value)
+        copy_attributes(old, new, copier)
 
     def shares(self, old: Any, copier: Copier) -> bool:
         if not (old.__closure__ or old.__defaults__ or old.__kwdefaults__ or old.__dict__):
@@ -109,7 +108,7 @@ def reaches_state(function: Any, copier: Copier) -> bool:
     Of a global function, only Keras state counts: its caches belong to its module, as any other global does.
     """
     stateful = copier.table("stateful")
-    if id(function) in stateful:
+    if id(function) in stateful or _holds_known_state(function, copier):
         return True
     only_keras = is_importable(function)
     seen: dict[int, Any] = {}  # what was met, and from where
@@ -128,6 +127,16 @@ def reaches_state(function: Any, copier: Copier) -> bool:
             stateful[id(value)] = value
             value = seen[id(value)]
         return True
+    return False
+
+
+def _holds_known_state(function: Any, copier: Copier) -> bool:
+    """Whether a cell holds Keras state that has a twin already: so it is with what Keras puts around `build`."""
+    memo, plans = copier.memo, copier.plans
+    for value in cell_contents(function):
+        known = memo.get(id(value), value)
+        if known is not value and getattr(plans[type(value)], "is_state", False):
+            return True
     return False
 
 
@@ -172,6 +181,16 @@ class CellPlan(Shell):
 
 class MethodPlan(Assembly):
     """A bound method: the function bound to the twin."""
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        function, owner = old.__func__, copier.memo.get(id(old.__self__), MISSING)
+        if owner is MISSING or type(function) is not types.FunctionType:
+            return copier.assemble(old)
+        twin_function = copier.copy(function)
+        shared = twin_function is function and owner is old.__self__
+        new = copier.memo[id(old)] = old if shared else types.MethodType(twin_function, owner)
+        copier.kept.append(old)
+        return new
 
     def parts(self, old: Any, copier: Copier) -> Iterable[Any]:
         return (old.__func__, old.__self__)

@@ -12,7 +12,8 @@ import keras
 
 from ramet._keras import calls, kinds, names
 from ramet._twin.copier import Copier, Plan
-from ramet._twin.objects import AttributesPlan, Handler
+from ramet._twin.objects import AttributesPlan
+from ramet._twin.values_by_name import Handler
 
 
 def keras_plan(cls: type) -> Plan | None:
@@ -51,7 +52,7 @@ class NotedPlan(AttributesPlan):
 
     def start(self, old: Any, copier: Copier) -> Any:
         new = super().start(old, copier)
-        copier.record(self.topic).append((old, new))
+        copier.records[self.topic].append((old, new))
         return new
 
 
@@ -136,7 +137,9 @@ def _running(old: Any, target: dict[str, Any], name: str, value: Any, copier: Co
 def _compiled(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
     if copier.keep_compiled:
         target[name] = copier.copy(value)
-    elif names.COMPILED[name] is not names.ABSENT:
+    elif names.COMPILED[name] is names.ABSENT:
+        del target[name]
+    else:
         target[name] = names.COMPILED[name]
 
 

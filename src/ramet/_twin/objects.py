@@ -9,13 +9,11 @@ import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ramet._twin.atoms import ATOMS, HEAP_TYPE
-from ramet._twin.copier import SMALLEST_ID, Assembly, Copier, Plan, RefusalError, Shell
+from ramet._twin.atoms import HEAP_TYPE
+from ramet._twin.copier import Assembly, Copier, Plan, RefusalError, Shell
 from ramet._twin.functions import is_importable
+from ramet._twin.values_by_name import Handler, replace_attributes
 from ramet.errors import RametError
-
-# Given the old value: what the twin gets. The third kind of answer is ABSENT, for no attribute at all.
-Handler = Callable[[Any, Any, str, Any, Copier], None]
 
 
 def slot_names(cls: type) -> list[str]:
@@ -56,20 +54,9 @@ class AttributesPlan(Shell):
             adopt(new, [copier.copy(item) for item in self.base.__iter__(old)])
         source = getattr(old, "__dict__", None)
         if source:
-            copy, handlers, target = copier.copy, self.handlers, new.__dict__
-            # `dict.copy` is one step for other threads, which may call the model meanwhile.
-            for name, value in source.copy().items():
-                kind = type(value)
-                if name in handlers:
-                    handlers[name](old, target, name, value, copier)
-                elif kind in ATOMS:
-                    target[name] = value
-                elif kind is int:
-                    target[name] = value
-                    if value >= SMALLEST_ID:
-                        copier.look_again(functools.partial(target.__setitem__, name), value)
-                else:
-                    target[name] = copy(value)
+            target = new.__dict__
+            target.update(source)  # one step for other threads, which may call the model meanwhile
+            replace_attributes(old, target, self.handlers, copier)
         for name in self.slots:
             try:
                 value = getattr(old, name)

@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
-from ramet._twin.containers import copy_attributes
 from ramet._twin.copier import Copier, Plan, Shell
 from ramet._twin.objects import AttributesPlan, DeepCopyPlan, ReducePlan, has_bare_new
+from ramet._twin.values_by_name import copy_attributes
 
 
 class TensorPlan(Plan):
