@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import collections
 import functools
+import itertools
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ramet._twin.atoms import ATOMS
@@ -42,6 +43,9 @@ def copy_items(old: list[Any], new: Any, copier: Copier) -> None:
 class ListPlan(Shell):
     """A list or a subclass of it. Filled at once where nothing in it can change."""
 
+    def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
+        return copier.copy_each(olds)
+
     def copy(self, old: Any, copier: Copier) -> Any:
         new = copier.memo[id(old)] = list.__new__(type(old))
         items = list.copy(old)
@@ -56,8 +60,20 @@ class ListPlan(Shell):
         copy_attributes(old, new, copier)
 
 
+def copy_empty(kind: type, olds: Sequence[Any], copier: Copier) -> list[Any]:
+    """The twins of several containers of a builtin class, with a short way for many empty ones."""
+    if any(olds) or not copier.are_new(olds):
+        return copier.copy_each(olds)
+    news: list[Any] = [kind() for _ in olds]
+    copier.memo.update(zip(map(id, olds), news, strict=True))
+    return news
+
+
 class PlainListPlan(Shell):
     """A list: the common case, without the look at attributes."""
+
+    def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
+        return copy_empty(list, olds, copier)
 
     def copy(self, old: Any, copier: Copier) -> Any:
         new = old.copy()
@@ -91,6 +107,9 @@ def hashes_by_identity(key: Any) -> bool:
 
 class DictPlan(Shell):
     """A dict or a subclass of it (`defaultdict`, `Counter`, Keras' tracked ones), keys copied too."""
+
+    def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
+        return copy_empty(dict, olds, copier) if type(olds[0]) is dict else copier.copy_each(olds)
 
     def copy(self, old: Any, copier: Copier) -> Any:
         new = copier.memo[id(old)] = self.start(old, copier)
@@ -162,6 +181,11 @@ class DefaultDictPlan(DictPlan):
 class OrderedDictPlan(DictPlan):
     """An `OrderedDict`, which keeps a list of its order that only its own methods keep up to date."""
 
+    def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
+        if type(olds[0]) is not collections.OrderedDict or any(old.__dict__ for old in olds):
+            return copier.copy_each(olds)
+        return copy_empty(collections.OrderedDict, olds, copier)
+
     def copy(self, old: Any, copier: Copier) -> Any:
         new = copier.memo[id(old)] = collections.OrderedDict.__new__(type(old))
         if dict.__len__(old) or not copy_known_attributes(old, new, copier):
@@ -181,6 +205,9 @@ class OrderedDictPlan(DictPlan):
 
 class SetPlan(Shell):
     """A set or a subclass of it. Filled at once where nothing in it can change."""
+
+    def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
+        return copy_empty(set, olds, copier) if type(olds[0]) is set else copier.copy_each(olds)
 
     def copy(self, old: Any, copier: Copier) -> Any:
         new = copier.memo[id(old)] = set.__new__(type(old))
@@ -218,6 +245,14 @@ class SetPlan(Shell):
 
 class TuplePlan(Assembly):
     """A tuple or a subclass of it, named tuples included. Shared where none of its items changed."""
+
+    def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
+        if type(olds[0]) is not tuple or not copier.are_new(olds):
+            return None
+        for item in itertools.chain.from_iterable(olds):
+            if type(item) not in ATOMS and (type(item) is not int or item >= SMALLEST_ID):
+                return None
+        return olds
 
     def copy(self, old: Any, copier: Copier) -> Any:
         if type(old) is not tuple:

@@ -7,7 +7,7 @@ the worklist. So a chain of objects of any length is copied at the default recur
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ramet.errors import CannotCopyError, RametError
@@ -29,6 +29,14 @@ class Plan:
         """Whether `copy` would return `old` itself."""
         return False
 
+    def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
+        """The twins of several objects of the class, `olds` itself if all are shared.
+
+        None to have them copied one by one, each in its turn: so where foreign code may run.
+        """
+        return None
+
+    is_batched = False  # whether values of variables wait, to be copied in one call
     is_assembly = False  # whether its objects are made from parts that must come first
 
 
@@ -37,6 +45,9 @@ class Share(Plan):
 
     def copy(self, old: Any, copier: Copier) -> Any:
         return old
+
+    def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
+        return olds if copier.are_new(olds) else copier.copy_each(olds)
 
     def shares(self, old: Any, copier: Copier) -> bool:
         return True
@@ -53,6 +64,9 @@ class IntPlan(Plan):
             return old
         copier.large_ints += 1
         return copier.id_of_twin(old)
+
+    def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
+        return olds if max(olds) < SMALLEST_ID else None
 
     def shares(self, old: Any, copier: Copier) -> bool:
         if old < SMALLEST_ID:
@@ -115,6 +129,7 @@ class Copier:
         self.memo: dict[int, Any] = {}
         self.plans = Plans(plan_for)
         self.todo: list[tuple[Any, Any, Any]] = []
+        self.alike: defaultdict[Any, list[tuple[Any, Any]]] = defaultdict(list)  # to be filled with others of the class
         self.late: list[tuple[Any, Any, Any]] = []
         self.kept: list[Any] = []  # temporaries, kept alive because the memo knows them by id
         self.finishers: list[Callable[[Copier], None]] = []
@@ -132,6 +147,18 @@ class Copier:
         """The twin of `old`; the same answer however often it is asked."""
         new = self.memo.get(id(old), MISSING)
         return self.plans[type(old)].copy(old, self) if new is MISSING else new
+
+    def copy_each(self, olds: Sequence[Any]) -> list[Any]:
+        """The twins of several objects."""
+        memo, plans = self.memo, self.plans
+        return [
+            plans[type(old)].copy(old, self) if (new := memo.get(id(old), MISSING)) is MISSING else new for old in olds
+        ]
+
+    def are_new(self, olds: Sequence[Any]) -> bool:
+        """Whether these are different objects, none of which has a twin so far."""
+        ids = set(map(id, olds))
+        return len(ids) == len(olds) and self.memo.keys().isdisjoint(ids)
 
     def plan_of(self, old: Any) -> Plan:
         """The plan for the class of `old`."""
@@ -157,7 +184,7 @@ class Copier:
 
     def run(self) -> None:
         """Fill everything that waits, then what had to wait for that."""
-        while self.todo or self.late:
+        while self.todo or self.alike or self.late:
             self.settle()
             if self.late:
                 plan, old, new = self.late.pop(0)
@@ -165,12 +192,17 @@ class Copier:
 
     def settle(self) -> None:
         """Fill every shell that is known so far."""
-        todo = self.todo
+        todo, alike = self.todo, self.alike
         old = None
         try:
-            while todo:
-                plan, old, new = todo.pop()
-                plan.fill(old, new, self)
+            while todo or alike:
+                while todo:
+                    plan, old, new = todo.pop()
+                    plan.fill(old, new, self)
+                if alike:
+                    plan, pairs = alike.popitem()
+                    old = pairs[0][0]
+                    plan.fill_all(pairs, self)
         except (RefusalError, RametError, MemoryError):
             raise
         except Exception as error:

@@ -10,7 +10,7 @@ import dis
 import functools
 import sys
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ramet._twin.atoms import ATOMS
@@ -72,12 +72,15 @@ def function_parts(function: Any) -> list[Any]:
 class FunctionPlan(Plan):
     """A Python function: shared, or copied with its cells, defaults and attributes."""
 
+    def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
+        return copier.copy_each(olds)
+
     def copy(self, old: Any, copier: Copier) -> Any:
         copier.records["functions"].append(old)
         if self.shares(old, copier):
             copier.memo[id(old)] = old
             return old
-        cells = tuple([copier.copy(cell) for cell in old.__closure__ or ()])
+        cells = tuple(copier.copy_each(old.__closure__ or ()))
         new = types.FunctionType(old.__code__, old.__globals__, old.__name__, None, cells)
         copier.memo[id(old)] = new
         copier.todo.append((self, old, new))
@@ -97,7 +100,7 @@ class FunctionPlan(Plan):
         copy_attributes(old, new, copier)
 
     def shares(self, old: Any, copier: Copier) -> bool:
-        if not (old.__closure__ or old.__defaults__ or old.__kwdefaults__ or old.__dict__):
+        if old.__closure__ is None and not (old.__defaults__ or old.__kwdefaults__ or old.__dict__):
             return True
         return id(old) not in copier.forced and not reaches_state(old, copier)
 

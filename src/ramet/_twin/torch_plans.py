@@ -6,8 +6,9 @@ from typing import Any
 
 import torch
 
+from ramet._twin.attributes import AttributesPlan
 from ramet._twin.copier import Copier, Plan, Shell
-from ramet._twin.objects import AttributesPlan, DeepCopyPlan, ReducePlan, has_bare_new
+from ramet._twin.objects import DeepCopyPlan, ReducePlan, has_bare_new
 from ramet._twin.values_by_name import copy_attributes
 
 
@@ -39,7 +40,7 @@ class TensorPlan(Plan):
         twin_memory = storages.get(memory._cdata)
         if twin_memory is None:
             if memory.nbytes() == data.numel() * data.element_size():
-                new = data.clone(memory_format=torch.preserve_format)
+                new = data.clone()
                 if new.stride() == data.stride():
                     storages[memory._cdata] = new.untyped_storage()
                     copier.kept.append(memory)

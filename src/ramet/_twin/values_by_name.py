@@ -42,9 +42,16 @@ def replace_values(values: dict[Any, Any], put: Put, copier: Copier) -> None:
 
 def replace_attributes(old: Any, target: dict[str, Any], handlers: dict[str, Handler], copier: Copier) -> None:
     """As `replace_values`, for attributes of which some need something else than a copy."""
-    memo, plans = copier.memo, copier.plans
     waiting = [(name, value) for name, value in target.items() if type(value) not in ATOMS]
     waiting += [(name, target[name]) for name in handlers if type(target.get(name, waiting)) in ATOMS]
+    replace_these(waiting, old, target, handlers, copier)
+
+
+def replace_these(
+    waiting: list[tuple[str, Any]], old: Any, target: dict[str, Any], handlers: dict[str, Handler], copier: Copier
+) -> None:
+    """As `replace_attributes`, for some of them."""
+    memo, plans = copier.memo, copier.plans
     for name, value in waiting:
         if name in handlers:
             handlers[name](old, target, name, value, copier)
