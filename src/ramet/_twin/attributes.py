@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
@@ -117,11 +116,18 @@ class AttributesPlan(Shell):
             copier.todo.extend([(self, old, new) for old, new in pairs])
             return
         for start in range(0, len(pairs), _MANY):
-            groups: defaultdict[Any, list[tuple[Any, Any]]] = defaultdict(list)
+            groups: dict[Any, list[tuple[Any, Any]]] = {}
+            names: Any
+            kinds: Any
+            names, kinds, group = (), (), []  # of the object before, which the next is most often like
             for pair in pairs[start : start + _MANY]:
                 target = pair[1].__dict__
                 target.update(pair[0].__dict__)
-                groups[tuple(target), tuple(map(type, target.values()))].append(pair)
+                own_names, own_kinds = tuple(target), tuple(map(type, target.values()))
+                if own_kinds != kinds or own_names != names:
+                    names, kinds = own_names, own_kinds
+                    group = groups.setdefault((names, kinds), [])
+                group.append(pair)
             for key, group in groups.items():
                 if len(group) < _FEW:
                     copier.todo.extend([(self, old, new) for old, new in group])

@@ -110,8 +110,10 @@ def reaches_state(function: Any, copier: Copier) -> bool:
 
     Of a global function, only Keras state counts: its caches belong to its module, as any other global does.
     """
+    if _holds_known_state(function, copier):
+        return True
     stateful = copier.table("stateful")
-    if id(function) in stateful or _holds_known_state(function, copier):
+    if id(function) in stateful:
         return True
     only_keras = is_importable(function)
     seen: dict[int, Any] = {}  # what was met, and from where
@@ -137,8 +139,7 @@ def _holds_known_state(function: Any, copier: Copier) -> bool:
     """Whether a cell holds Keras state that has a twin already: so it is with what Keras puts around `build`."""
     memo, plans = copier.memo, copier.plans
     for value in cell_contents(function):
-        known = memo.get(id(value), value)
-        if known is not value and getattr(plans[type(value)], "is_state", False):
+        if memo.get(id(value), value) is not value and plans[type(value)].is_state:
             return True
     return False
 
@@ -165,11 +166,22 @@ def _leads_to(value: Any, function: Any, copier: Copier, *, only_keras: bool) ->
 
 
 def _counts(value: Any, copier: Copier, *, only_keras: bool) -> bool:
-    return not only_keras or getattr(copier.plan_of(value), "is_state", False)
+    return not only_keras or copier.plan_of(value).is_state
 
 
 class CellPlan(Shell):
-    """A cell of a closure."""
+    """A cell of a closure. Filled at once where the twin of what it holds is known."""
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        try:
+            value = old.cell_contents
+        except ValueError:  # an empty cell stays empty
+            value = copier.memo
+        known = copier.memo.get(id(value), MISSING)
+        if known is MISSING:
+            return super().copy(old, copier)
+        new = copier.memo[id(old)] = types.CellType(known)
+        return new
 
     def start(self, old: Any, copier: Copier) -> Any:
         return types.CellType()

@@ -29,7 +29,12 @@ def keras_plan(cls: type) -> Plan | None:
     if kinds.is_call_class(cls):
         return AttributesPlan(cls, topic="calls")
     if kinds.is_tracker_class(cls):
-        return AttributesPlan(cls, {names.STORED_IDS: _later}, at_once={names.STORED_IDS}, topic="trackers")
+        return AttributesPlan(
+            cls,
+            {names.STORES: _stores, names.STORED_IDS: _later},
+            at_once={names.STORES, names.STORED_IDS},
+            topic="trackers",
+        )
     if issubclass(cls, keras.optimizers.Optimizer):
         return AttributesPlan(cls, {names.VARIABLE_INDICES: _empty_indices}, is_state=True, topic="optimizers")
     if issubclass(cls, keras.random.SeedGenerator):
@@ -88,6 +93,16 @@ def _op_handlers(cls: type) -> dict[str, Handler]:
 def _later(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
     """Made in the finish step; named now so that attributes keep their order."""
     target[name] = None
+
+
+def _stores(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
+    """What a tracker knows of each store: a function, which says what belongs there, and the store."""
+    if type(value) is not dict or not all(type(entry) is tuple and len(entry) == 2 for entry in value.values()):
+        target[name] = copier.copy(value)
+        return
+    copy = copier.copy
+    new = copier.memo[id(value)] = {kind: (copy(belongs), copy(store)) for kind, (belongs, store) in value.items()}
+    target[name] = new
 
 
 def _empty_calls(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:

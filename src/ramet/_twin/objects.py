@@ -37,7 +37,7 @@ class DeepCopyPlan(Plan):
         copier.enter(old)
         # Its `__deepcopy__` would hand Keras objects inside to Keras' own, which saves and loads. They go first.
         for part in reached(old):
-            if getattr(copier.plan_of(part), "is_state", False):
+            if copier.plan_of(part).is_state:
                 copier.copy(part)
         copier.settle()
         try:
