@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections import OrderedDict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from ramet._twin.atoms import ATOMS
-from ramet._twin.copier import Copier, Plan, Shell
+from ramet._twin.copier import MISSING, Copier, Plan, Shell
 from ramet._twin.values_by_name import Handler, replace_attributes, replace_these
 
 # Fewer objects than this are filled one by one.
 _FEW = 4
 # And at most so many at a time: their attributes should stay near the processor while they are gone through.
 _MANY = 64
+# Of these, an empty one is copied by making another.
+_CONTAINERS: frozenset[type] = frozenset({list, dict, set, OrderedDict})
 
 
 def slot_names(cls: type) -> list[str]:
@@ -151,7 +154,9 @@ class Layout(Plan):
         looked_at = [
             (name, kind) for name, kind in zip(names, kinds, strict=True) if kind not in ATOMS or name in handlers
         ]
-        self.columns = [(name, kind) for name, kind in looked_at if name not in handlers]
+        copied = [(name, kind) for name, kind in looked_at if name not in handlers]
+        self.containers = [(name, kind) for name, kind in copied if kind in _CONTAINERS]
+        self.columns = [(name, kind) for name, kind in copied if kind not in _CONTAINERS]
         handled = [name for name, _ in looked_at if name in handlers]
         self.at_once = [name for name in handled if name in at_once]
         self.waiting = [name for name in handled if name not in at_once]
@@ -172,6 +177,7 @@ class Layout(Plan):
             elif twins is not column:
                 for target, twin in zip(targets, twins, strict=True):
                     target[name] = twin
+        self._fill_containers(targets, copier)
         for name in self.at_once:
             handler = self.handlers[name]
             for (old, _), target in zip(group, targets, strict=True):
@@ -179,6 +185,21 @@ class Layout(Plan):
         if later:
             rest = Rest(later, self.handlers)
             copier.todo.extend([(rest, old, new) for old, new in group])
+
+    def _fill_containers(self, targets: list[dict[str, Any]], copier: Copier) -> None:
+        """Lists and dicts, most of which are empty: a module of torch has a dozen for hooks that nobody registered."""
+        memo, plans = copier.memo, copier.plans
+        containers = [(name, kind, plans[kind]) for name, kind in self.containers]
+        for target in targets:
+            for name, kind, plan in containers:
+                value = target[name]
+                twin = memo.get(id(value), MISSING)
+                if twin is MISSING:
+                    if value or not plan.is_plain or (kind is OrderedDict and value.__dict__):
+                        twin = plan.copy(value, copier)
+                    else:
+                        twin = memo[id(value)] = kind()
+                target[name] = twin
 
 
 class Rest(Plan):

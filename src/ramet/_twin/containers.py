@@ -9,9 +9,8 @@ from __future__ import annotations
 import collections
 import functools
 import itertools
-import operator
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ramet._keras import names
@@ -21,7 +20,6 @@ from ramet._twin.values_by_name import copy_attributes, copy_known_attributes, r
 
 # Whether values of these classes cannot change: asked of all items of a container in one step.
 _are_atoms = ATOMS.issuperset
-_attributes = operator.attrgetter("__dict__")
 
 
 def copy_items(old: list[Any], new: Any, copier: Copier) -> None:
@@ -47,7 +45,7 @@ class ListPlan(Shell):
     """A list or a subclass of it. Filled at once where nothing in it can change."""
 
     def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
-        return copy_tracked(self, list, list.extend, olds, copier)
+        return copy_tracked(self, list, olds, copier)
 
     def copy(self, old: Any, copier: Copier) -> Any:
         new = copier.memo[id(old)] = list.__new__(type(old))
@@ -63,38 +61,25 @@ class ListPlan(Shell):
         copy_attributes(old, new, copier)
 
 
-def copy_empty(kind: type, olds: Sequence[Any], copier: Copier) -> list[Any]:
-    """The twins of several containers of a builtin class, with a short way for many empty ones."""
-    if any(olds) or not copier.are_new(olds):
-        return copier.copy_each(olds)
-    news: list[Any] = [kind() for _ in olds]
-    copier.memo.update(zip(map(id, olds), news, strict=True))
-    return news
+def copy_tracked(plan: Shell, base: Any, olds: Sequence[Any], copier: Copier) -> Sequence[Any]:
+    """The twins of several containers of a subclass, with a short way for Keras' own empty ones.
 
-
-def copy_tracked(
-    plan: Shell, base: Any, adopt: Callable[[Any, Any], None], olds: Sequence[Any], copier: Copier
-) -> Sequence[Any]:
-    """The twins of several containers of a subclass, with a short way for Keras' own.
-
-    These have one attribute, the tracker, and most hold texts or nothing.
+    These have one attribute, the tracker.
     """
-    memo = copier.memo
-    trackers = [old.__dict__.get(names.CONTAINER_TRACKER, old) for old in olds if len(old.__dict__) == 1]
-    if len(trackers) < len(olds) or not copier.are_new(olds) or not memo.keys() >= set(map(id, trackers)):
-        return copier.copy_each(olds)
-    cls, make, put = type(olds[0]), base.__new__, object.__setattr__
+    memo, cls, make, put = copier.memo, type(olds[0]), base.__new__, object.__setattr__
     news = []
-    for old, tracker in zip(olds, trackers, strict=True):
-        new = make(cls)
-        if base.__len__(old):
-            items = base.copy(old)
-            if not _are_atoms(map(type, items)) or (base is dict and not _are_atoms(map(type, items.values()))):
-                news.append(plan.copy(old, copier))
-                continue
-            adopt(new, items)
-        put(new, names.CONTAINER_TRACKER, memo[id(tracker)])
-        memo[id(old)] = new
+    for old in olds:
+        new = memo.get(id(old), MISSING)
+        if new is MISSING:
+            attributes = old.__dict__
+            tracker = memo.get(id(attributes.get(names.CONTAINER_TRACKER, old)), MISSING)
+            if tracker is MISSING or len(attributes) > 1:
+                new = plan.copy(old, copier)
+            elif base.__len__(old) == 0:
+                new = memo[id(old)] = make(cls)
+                put(new, names.CONTAINER_TRACKER, tracker)
+            else:
+                new = plan.copy(old, copier)
         news.append(new)
     return news
 
@@ -102,8 +87,10 @@ def copy_tracked(
 class PlainListPlan(Shell):
     """A list: the common case, without the look at attributes."""
 
+    is_plain = True
+
     def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
-        return copy_empty(list, olds, copier)
+        return copier.copy_each(olds)
 
     def copy(self, old: Any, copier: Copier) -> Any:
         new = old.copy()
@@ -139,7 +126,7 @@ class DictPlan(Shell):
     """A dict or a subclass of it (`defaultdict`, `Counter`, Keras' tracked ones), keys copied too."""
 
     def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
-        return copy_tracked(self, dict, dict.update, olds, copier)
+        return copy_tracked(self, dict, olds, copier)
 
     def copy(self, old: Any, copier: Copier) -> Any:
         new = copier.memo[id(old)] = self.start(old, copier)
@@ -202,8 +189,10 @@ class DictPlan(Shell):
 class PlainDictPlan(DictPlan):
     """A dict: the common case, without the look at attributes."""
 
+    is_plain = True
+
     def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
-        return copy_empty(dict, olds, copier)
+        return copier.copy_each(olds)
 
     def copy(self, old: Any, copier: Copier) -> Any:
         new = copier.memo[id(old)] = old.copy()
@@ -236,10 +225,10 @@ class DefaultDictPlan(DictPlan):
 class OrderedDictPlan(DictPlan):
     """An `OrderedDict`, which keeps a list of its order that only its own methods keep up to date."""
 
+    is_plain = True
+
     def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
-        if type(olds[0]) is not collections.OrderedDict or any(map(_attributes, olds)):
-            return copier.copy_each(olds)
-        return copy_empty(collections.OrderedDict, olds, copier)
+        return copier.copy_each(olds)
 
     def copy(self, old: Any, copier: Copier) -> Any:
         new = copier.memo[id(old)] = collections.OrderedDict.__new__(type(old))
@@ -261,10 +250,10 @@ class OrderedDictPlan(DictPlan):
 class SetPlan(Shell):
     """A set or a subclass of it. Filled at once where nothing in it can change."""
 
+    is_plain = True
+
     def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
-        if type(olds[0]) is set:
-            return copy_empty(set, olds, copier)
-        return copy_tracked(self, set, set.update, olds, copier)
+        return copier.copy_each(olds) if type(olds[0]) is set else copy_tracked(self, set, olds, copier)
 
     def copy(self, old: Any, copier: Copier) -> Any:
         new = copier.memo[id(old)] = set.__new__(type(old))

@@ -36,6 +36,7 @@ class Plan:
         """
         return None
 
+    is_plain = False  # whether it is the builtin containers' own, not the user's for them
     is_state = False  # whether functions that reach such an object must be copied with it
     is_batched = False  # whether values of variables wait, to be copied in one call
     is_assembly = False  # whether its objects are made from parts that must come first

@@ -138,7 +138,11 @@ def reaches_state(function: Any, copier: Copier) -> bool:
 def _holds_known_state(function: Any, copier: Copier) -> bool:
     """Whether a cell holds Keras state that has a twin already: so it is with what Keras puts around `build`."""
     memo, plans = copier.memo, copier.plans
-    for value in cell_contents(function):
+    for cell in function.__closure__ or ():
+        try:
+            value = cell.cell_contents
+        except ValueError:  # an empty cell
+            continue
         if memo.get(id(value), value) is not value and plans[type(value)].is_state:
             return True
     return False
