@@ -140,7 +140,8 @@ class AttributesPlan(Shell):
     def _layout(self, key: Any) -> Layout:
         layout = self.layouts.get(key)
         if layout is None:
-            layout = self.layouts[key] = Layout(*key, self.handlers, self.at_once)
+            names, kinds = key
+            layout = self.layouts[key] = Layout(names, kinds, self.handlers, self.at_once)
         return layout
 
 
