@@ -21,6 +21,9 @@ from ramet._twin.values_by_name import Handler, replace_attributes, replace_thes
 _FEW = 4
 # And at most so many at a time: their attributes should stay near the processor while they are gone through.
 _MANY = 64
+# The attributes of an object: their names, and the classes of their values.
+Names = tuple[str, ...]
+Kinds = tuple[type, ...]
 # Of these, an empty one is copied by making another.
 _CONTAINERS: frozenset[type] = frozenset({list, dict, set, OrderedDict})
 
@@ -62,12 +65,11 @@ class AttributesPlan(Shell):
         self.slots = slot_names(cls)
         # A class may be a list or dict besides; then it has items, too.
         self.base: Any = next((base for base in (dict, list, set) if issubclass(cls, base)), object)
-        self.has_only_attributes = self.base is object and not self.slots
+        self.has_only_attributes = self.base is object and not self.slots and cls.__dictoffset__ != 0
         self.handlers = handlers or {}
         self.at_once = at_once
         self.is_state = is_state
         self.topic = topic
-        self.layouts: dict[Any, Layout] = {}
 
     def copy(self, old: Any, copier: Copier) -> Any:
         new = copier.memo[id(old)] = self.start(old, copier)
@@ -119,10 +121,10 @@ class AttributesPlan(Shell):
             copier.todo.extend([(self, old, new) for old, new in pairs])
             return
         for start in range(0, len(pairs), _MANY):
-            groups: dict[Any, list[tuple[Any, Any]]] = {}
-            names: Any
-            kinds: Any
-            names, kinds, group = (), (), []  # of the object before, which the next is most often like
+            groups: dict[tuple[Names, Kinds], list[tuple[Any, Any]]] = {}
+            names: Names = ()
+            kinds: Kinds = ()
+            group: list[tuple[Any, Any]] = []  # of the object before, which the next is most often like
             for pair in pairs[start : start + _MANY]:
                 target = pair[1].__dict__
                 target.update(pair[0].__dict__)
@@ -131,26 +133,25 @@ class AttributesPlan(Shell):
                     names, kinds = own_names, own_kinds
                     group = groups.setdefault((names, kinds), [])
                 group.append(pair)
-            for key, group in groups.items():
+            for (names, kinds), group in groups.items():
                 if len(group) < _FEW:
                     copier.todo.extend([(self, old, new) for old, new in group])
                 else:
-                    self._layout(key).fill(group, copier)
+                    self._layout(names, kinds, copier).fill(group, copier)
 
-    def _layout(self, key: Any) -> Layout:
-        layout = self.layouts.get(key)
+    def _layout(self, names: Names, kinds: Kinds, copier: Copier) -> Layout:
+        # Kept by the copier, not here: a plan lives on, and would keep every class alive that it ever saw.
+        key = (self, names, kinds)
+        layout: Layout | None = copier.layouts.get(key)
         if layout is None:
-            names, kinds = key
-            layout = self.layouts[key] = Layout(names, kinds, self.handlers, self.at_once)
+            layout = copier.layouts[key] = Layout(names, kinds, self.handlers, self.at_once)
         return layout
 
 
 class Layout(Plan):
     """What objects of a class with certain attributes of certain kinds have in common."""
 
-    def __init__(
-        self, names: Sequence[str], kinds: Sequence[type], handlers: dict[str, Handler], at_once: Collection[str]
-    ) -> None:
+    def __init__(self, names: Names, kinds: Kinds, handlers: dict[str, Handler], at_once: Collection[str]) -> None:
         self.handlers = handlers
         looked_at = [
             (name, kind) for name, kind in zip(names, kinds, strict=True) if kind not in ATOMS or name in handlers

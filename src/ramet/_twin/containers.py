@@ -20,6 +20,7 @@ from ramet._twin.values_by_name import copy_attributes, copy_known_attributes, r
 
 # Whether values of these classes cannot change: asked of all items of a container in one step.
 _are_atoms = ATOMS.issuperset
+_NONE: dict[str, Any] = {}
 
 
 def copy_items(old: list[Any], new: Any, copier: Copier) -> None:
@@ -71,7 +72,7 @@ def copy_tracked(plan: Shell, base: Any, olds: Sequence[Any], copier: Copier) ->
     for old in olds:
         new = memo.get(id(old), MISSING)
         if new is MISSING:
-            attributes = old.__dict__
+            attributes = getattr(old, "__dict__", _NONE)
             tracker = memo.get(id(attributes.get(names.CONTAINER_TRACKER, old)), MISSING)
             if tracker is MISSING or len(attributes) > 1:
                 new = plan.copy(old, copier)

@@ -139,6 +139,7 @@ class Copier:
             list
         )  # what the plans noted for the finish step, by topic
         self.tables: dict[str, dict[int, Any]] = {}  # what the plans look up by id, by topic
+        self.layouts: dict[Any, Any] = {}  # what objects of one class with the same attributes have in common
         self.forced: set[int] = set()  # functions that must be copied although they looked stateless
         self.keep_compiled = True
         self.large_ints = 0  # how many ints were met that may be ids

@@ -180,7 +180,7 @@ class CellPlan(Shell):
         try:
             value = old.cell_contents
         except ValueError:  # an empty cell stays empty
-            value = copier.memo
+            return super().copy(old, copier)
         known = copier.memo.get(id(value), MISSING)
         if known is MISSING:
             return super().copy(old, copier)

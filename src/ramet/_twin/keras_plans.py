@@ -13,6 +13,7 @@ import keras
 from ramet._keras import calls, kinds, names
 from ramet._twin.attributes import AttributesPlan
 from ramet._twin.copier import Copier, Plan
+from ramet._twin.values import start_copying
 from ramet._twin.values_by_name import Handler
 
 
@@ -23,7 +24,7 @@ def keras_plan(cls: type) -> Plan | None:
     if issubclass(cls, keras.KerasTensor):
         return TensorPlan(cls, {names.HISTORY: _later}, at_once={names.HISTORY}, topic="tensors")
     if issubclass(cls, keras.Variable):
-        return AttributesPlan(cls, {names.VALUE: _value}, at_once={names.VALUE}, is_state=True, topic="variables")
+        return VariablePlan(cls, {names.VALUE: _value}, at_once={names.VALUE}, is_state=True, topic="variables")
     if issubclass(cls, keras.Operation):
         return AttributesPlan(cls, _op_handlers(cls), at_once=_AT_ONCE, is_state=True, topic="ops")
     if kinds.is_call_class(cls):
@@ -55,6 +56,15 @@ def _value(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copi
         copier.records["values"].append((old, target))
     else:
         target[name] = copier.copy(value)
+
+
+class VariablePlan(AttributesPlan):
+    """A variable. Where values are copied in one call, those of many variables are under way as soon as they are known."""
+
+    def fill_all(self, pairs: list[tuple[Any, Any]], copier: Copier) -> None:
+        super().fill_all(pairs, copier)
+        if copier.records["values"]:
+            start_copying(copier)
 
 
 class TensorPlan(AttributesPlan):
@@ -97,7 +107,8 @@ def _later(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copi
 
 def _stores(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
     """What a tracker knows of each store: a function, which says what belongs there, and the store."""
-    if type(value) is not dict or not all(type(entry) is tuple and len(entry) == 2 for entry in value.values()):
+    known = id(value) in copier.memo or type(value) is not dict
+    if known or not all(type(entry) is tuple and len(entry) == 2 for entry in value.values()):
         target[name] = copier.copy(value)
         return
     copy = copier.copy

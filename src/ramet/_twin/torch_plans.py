@@ -22,7 +22,7 @@ class TensorPlan(Plan):
     def copy(self, old: Any, copier: Copier) -> Any:
         new = self._copy_data(old, copier)
         if type(new) is not type(old):
-            new = torch.Tensor._make_subclass(type(old), new, old.requires_grad)
+            new = _make_subclass(type(old), new, old.requires_grad)
         elif old.is_leaf and old.requires_grad:
             new.requires_grad_()
         copier.memo[id(old)] = new
@@ -39,7 +39,7 @@ class TensorPlan(Plan):
         storages = copier.table("storages")
         twin_memory = storages.get(memory._cdata)
         if twin_memory is None:
-            if memory.nbytes() == data.numel() * data.element_size():
+            if memory.nbytes() == data.nbytes:
                 new = data.clone()
                 if new.stride() == data.stride():
                     storages[memory._cdata] = new.untyped_storage()
@@ -52,6 +52,7 @@ class TensorPlan(Plan):
 
 
 _PLAIN = (torch.Tensor,)
+_make_subclass = torch.Tensor._make_subclass
 
 
 def _copy_hooks(old: Any, new: Any, copier: Copier) -> None:
