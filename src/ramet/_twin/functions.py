@@ -15,7 +15,7 @@ from typing import Any
 
 from ramet._twin.atoms import ATOMS
 from ramet._twin.copier import MISSING, Assembly, Copier, Plan, Shell
-from ramet._twin.values_by_name import copy_attributes
+from ramet._twin.values_by_name import copy_attributes, copy_known_attributes
 
 
 def is_importable(value: Any) -> bool:
@@ -83,20 +83,21 @@ class FunctionPlan(Plan):
         cells = tuple(copier.copy_each(old.__closure__ or ()))
         new = types.FunctionType(old.__code__, old.__globals__, old.__name__, None, cells)
         copier.memo[id(old)] = new
-        copier.todo.append((self, old, new))
-        return new
-
-    def fill(self, old: Any, new: Any, copier: Copier) -> None:
-        """Defaults, attributes and names of a copied function."""
-        if old.__defaults__:
-            new.__defaults__ = copier.copy(old.__defaults__)
-        if old.__kwdefaults__:
-            new.__kwdefaults__ = {k: copier.copy(v) for k, v in old.__kwdefaults__.items()}
         new.__qualname__ = old.__qualname__
         new.__module__ = old.__module__
         new.__doc__ = old.__doc__
         if old.__annotations__:
             new.__annotations__ = dict(old.__annotations__)
+        if old.__defaults__ or old.__kwdefaults__ or not copy_known_attributes(old, new, copier):
+            copier.todo.append((self, old, new))
+        return new
+
+    def fill(self, old: Any, new: Any, copier: Copier) -> None:
+        """Defaults and attributes of a copied function."""
+        if old.__defaults__:
+            new.__defaults__ = copier.copy(old.__defaults__)
+        if old.__kwdefaults__:
+            new.__kwdefaults__ = {k: copier.copy(v) for k, v in old.__kwdefaults__.items()}
         copy_attributes(old, new, copier)
 
     def shares(self, old: Any, copier: Copier) -> bool:
@@ -182,6 +183,8 @@ class CellPlan(Shell):
         except ValueError:  # an empty cell stays empty
             return super().copy(old, copier)
         known = copier.memo.get(id(value), MISSING)
+        if known is MISSING and type(value) is types.MethodType and _is_quick(value, copier):
+            known = copier.copy(value)
         if known is MISSING:
             return super().copy(old, copier)
         new = copier.memo[id(old)] = types.CellType(known)
@@ -196,6 +199,12 @@ class CellPlan(Shell):
             copier.look_again(lambda twin_id: setattr(new, "cell_contents", twin_id), old.cell_contents)
         except ValueError:  # an empty cell stays empty
             return
+
+
+def _is_quick(method: Any, copier: Copier) -> bool:
+    """Whether a bound method can be copied without a look at anything else: its owner is known, its function closes over nothing."""
+    function = method.__func__
+    return id(method.__self__) in copier.memo and type(function) is types.FunctionType and function.__closure__ is None
 
 
 class MethodPlan(Assembly):
