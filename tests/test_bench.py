@@ -1,6 +1,5 @@
 """The benchmark's own logic; what it measures is no test."""
 
-import keras
 import pytest
 
 import ramet
