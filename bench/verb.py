@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 import tempfile
@@ -28,17 +29,12 @@ def measure_verbs() -> dict[str, float | str]:
 
 
 def _measure_programs(path: Path) -> dict[str, float | str]:
-    commands = {
-        "python": ["-c", ""],
-        "import ramet": ["-c", "import ramet"],
-        "ramet show": ["-m", "ramet", "show", str(path)],
-    }
+    commands = {"python": ["-c", ""], "import ramet": ["-c", "import ramet"]}
+    if importlib.util.find_spec("ramet._cli") is not None:
+        commands["ramet show"] = ["-m", "ramet", "show", str(path)]
     seconds, failed = interleave({name: _running(arguments) for name, arguments in commands.items()})
     bare = seconds.pop("python")
-    return {
-        **{name: taken - bare for name, taken in seconds.items()},
-        **dict.fromkeys(failed, NOT_THERE),
-    }
+    return {"ramet show": NOT_THERE, **{name: taken - bare for name, taken in seconds.items()}, **failed}
 
 
 def _running(arguments: list[str]) -> Callable[[], Any]:
