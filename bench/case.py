@@ -19,13 +19,11 @@ class Case:
         name: What the tables call it.
         make: Makes the model, built.
         inputs: Makes one batch for it.
-        is_big: Whether its arrays, not its layers, take the time.
     """
 
     name: str
     make: Callable[[], Any]
     inputs: Callable[[], Any]
-    is_big: bool = False
 
 
 def chain(depth: int, width: int = 16) -> Any:
@@ -122,7 +120,7 @@ CASES: tuple[Case, ...] = (
     Case("EfficientNetB0", lambda: keras.applications.EfficientNetB0(weights=None), _images),
     Case("subclassed", subclassed, _vectors(64)),
     Case("compiled, Adam", trained, _vectors(64)),
-    Case("1 GB in 15 layers", gigabyte, _vectors(4096), is_big=True),
+    Case("1 GB in 15 layers", gigabyte, _vectors(4096)),
 )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bench.alternative import ALTERNATIVES, RAMET, wait_for
-from bench.case import Case, chain, variables_of
+from bench.case import Case, chain
 from bench.exact import differences
 
 # Each way runs until it took this long in all, at least and at most so often.
@@ -26,8 +26,7 @@ def measure_case(case: Case) -> dict[str, Any]:
     if found:
         return {"inexact": found}
     seconds, failed = interleave({name: _copying(way, model) for name, way in ALTERNATIVES.items()})
-    size = sum(variable.value.nbytes for variable in variables_of(model)) if case.is_big else None
-    return {"seconds": seconds, "failed": failed, "bytes": size}
+    return {"seconds": seconds, "failed": failed}
 
 
 def _copying(way: Callable[[Any], Any], model: Any) -> Callable[[], Any]:
