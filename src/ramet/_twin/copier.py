@@ -6,12 +6,13 @@ the worklist. So a chain of objects of any length is copied at the default recur
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ramet.errors import CannotCopyError, RametError
 
-_MISSING: Any = object()
+MISSING: Any = object()  # what the memo answers for an object it does not know
 
 # Objects live at addresses far above this; a smaller int is no `id`.
 SMALLEST_ID = 1 << 32
@@ -28,12 +29,27 @@ class Plan:
         """Whether `copy` would return `old` itself."""
         return False
 
+    def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
+        """The twins of several objects of the class, `olds` itself if all are shared.
+
+        None to have them copied one by one, each in its turn: so where foreign code may run.
+        """
+        return None
+
+    is_plain = False  # whether it is the builtin containers' own, not the user's for them
+    is_state = False  # whether functions that reach such an object must be copied with it
+    is_batched = False  # whether values of variables wait, to be copied in one call
+    is_assembly = False  # whether its objects are made from parts that must come first
+
 
 class Share(Plan):
     """Nothing can change it, or there is only one of it: the twin uses the very same object."""
 
     def copy(self, old: Any, copier: Copier) -> Any:
         return old
+
+    def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
+        return olds if copier.are_new(olds) else copier.copy_each(olds)
 
     def shares(self, old: Any, copier: Copier) -> bool:
         return True
@@ -50,6 +66,9 @@ class IntPlan(Plan):
             return old
         copier.large_ints += 1
         return copier.id_of_twin(old)
+
+    def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
+        return olds if max(olds) < SMALLEST_ID else None
 
     def shares(self, old: Any, copier: Copier) -> bool:
         if old < SMALLEST_ID:
@@ -79,6 +98,8 @@ class Shell(Plan):
 class Assembly(Plan):
     """An immutable object: made from its parts, so its parts come first."""
 
+    is_assembly = True
+
     def copy(self, old: Any, copier: Copier) -> Any:
         return copier.assemble(old)
 
@@ -91,50 +112,65 @@ class Assembly(Plan):
         raise NotImplementedError
 
 
+class Plans(dict[type, Plan]):
+    """The plan of each class that was met, found once. A dict that asks for what it does not have."""
+
+    def __init__(self, plan_for: Callable[[type], Plan]) -> None:
+        super().__init__()
+        self.plan_for = plan_for
+
+    def __missing__(self, cls: type) -> Plan:
+        plan = self[cls] = self.plan_for(cls)
+        return plan
+
+
 class Copier:
     """One copy of one object graph: what was copied to what, and what is still to be done."""
 
     def __init__(self, plan_for: Callable[[type], Plan]) -> None:
         self.memo: dict[int, Any] = {}
-        self.plans: dict[type, Plan] = {}
+        self.plans = Plans(plan_for)
         self.todo: list[tuple[Any, Any, Any]] = []
+        self.alike: defaultdict[Any, list[tuple[Any, Any]]] = defaultdict(list)  # to be filled with others of the class
         self.late: list[tuple[Any, Any, Any]] = []
         self.kept: list[Any] = []  # temporaries, kept alive because the memo knows them by id
         self.finishers: list[Callable[[Copier], None]] = []
-        self.records: dict[str, list[Any]] = {}  # what the plans noted for the finish step, by topic
+        self.records: defaultdict[str, list[Any]] = defaultdict(
+            list
+        )  # what the plans noted for the finish step, by topic
         self.tables: dict[str, dict[int, Any]] = {}  # what the plans look up by id, by topic
+        self.layouts: dict[Any, Any] = {}  # what objects of one class with the same attributes have in common
         self.forced: set[int] = set()  # functions that must be copied although they looked stateless
         self.keep_compiled = True
         self.large_ints = 0  # how many ints were met that may be ids
         self.frozen_ids: set[int] = set()  # those of them that stand where nothing can be changed later
-        self._plan_for = plan_for
         self._in_progress: set[int] = set()
 
     def copy(self, old: Any) -> Any:
         """The twin of `old`; the same answer however often it is asked."""
-        new = self.memo.get(id(old), _MISSING)
-        if new is not _MISSING:
-            return new
-        cls = type(old)
-        plan = self.plans.get(cls)
-        if plan is None:
-            plan = self.plans[cls] = self._plan_for(cls)
-        return plan.copy(old, self)
+        new = self.memo.get(id(old), MISSING)
+        return self.plans[type(old)].copy(old, self) if new is MISSING else new
+
+    def copy_each(self, olds: Sequence[Any]) -> list[Any]:
+        """The twins of several objects."""
+        memo, plans = self.memo, self.plans
+        return [
+            plans[type(old)].copy(old, self) if (new := memo.get(id(old), MISSING)) is MISSING else new for old in olds
+        ]
+
+    def are_new(self, olds: Sequence[Any]) -> bool:
+        """Whether these are different objects, none of which has a twin so far."""
+        ids = set(map(id, olds))
+        return len(ids) == len(olds) and self.memo.keys().isdisjoint(ids)
 
     def plan_of(self, old: Any) -> Plan:
         """The plan for the class of `old`."""
-        cls = type(old)
-        plan = self.plans.get(cls)
-        if plan is None:
-            plan = self.plans[cls] = self._plan_for(cls)
-        return plan
+        return self.plans[type(old)]
 
     def shares(self, old: Any) -> bool:
         """Whether the twin will use the very same object."""
-        new = self.memo.get(id(old), _MISSING)
-        if new is not _MISSING:
-            return new is old
-        return self.plan_of(old).shares(old, self)
+        new = self.memo.get(id(old), MISSING)
+        return self.plans[type(old)].shares(old, self) if new is MISSING else new is old
 
     def share(self, old: Any) -> None:
         """From now on the twin uses this very object."""
@@ -143,7 +179,7 @@ class Copier:
 
     def record(self, topic: str) -> list[Any]:
         """The list of what was noted about a topic."""
-        return self.records.setdefault(topic, [])
+        return self.records[topic]
 
     def table(self, topic: str) -> dict[int, Any]:
         """What is looked up by id about a topic."""
@@ -151,7 +187,7 @@ class Copier:
 
     def run(self) -> None:
         """Fill everything that waits, then what had to wait for that."""
-        while self.todo or self.late:
+        while self.todo or self.alike or self.late:
             self.settle()
             if self.late:
                 plan, old, new = self.late.pop(0)
@@ -159,16 +195,22 @@ class Copier:
 
     def settle(self) -> None:
         """Fill every shell that is known so far."""
-        todo = self.todo
-        while todo:
-            plan, old, new = todo.pop()
-            try:
-                plan.fill(old, new, self)
-            except (RefusalError, RametError, MemoryError):
-                raise
-            except Exception as error:
-                # A property of a user's class, a library's own copy function: anything may fail. It gets a path.
-                raise RefusalError(old, f"copying it failed: {type(error).__name__}: {error}") from error
+        todo, alike = self.todo, self.alike
+        old = None
+        try:
+            while todo or alike:
+                while todo:
+                    plan, old, new = todo.pop()
+                    plan.fill(old, new, self)
+                if alike:
+                    plan, pairs = alike.popitem()
+                    old = pairs[0][0]
+                    plan.fill_all(pairs, self)
+        except (RefusalError, RametError, MemoryError):
+            raise
+        except Exception as error:
+            # A property of a user's class, a library's own copy function: anything may fail. It gets a path.
+            raise RefusalError(old, f"copying it failed: {type(error).__name__}: {error}") from error
 
     def assemble(self, root: Any) -> Any:
         """The twin of an immutable object, its immutable parts made first, from the innermost out."""
@@ -180,8 +222,8 @@ class Copier:
             if id(old) in memo:
                 stack.pop()
                 continue
-            plan = self.plan_of(old)
-            if not isinstance(plan, Assembly):
+            plan: Any = self.plans[type(old)]
+            if not plan.is_assembly:
                 memo[id(old)] = plan.copy(old, self)
                 stack.pop()
                 continue
@@ -190,7 +232,7 @@ class Copier:
                 waiting = [
                     part
                     for part in plan.parts(old, self)
-                    if id(part) not in memo and isinstance(self.plan_of(part), Assembly)
+                    if id(part) not in memo and self.plans[type(part)].is_assembly
                 ]
                 if any(id(part) in opened for part in waiting):
                     self.refuse(old, "it contains itself through objects that cannot change")

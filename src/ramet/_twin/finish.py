@@ -30,8 +30,8 @@ def _place_calls(copier: Copier) -> dict[int, int]:
     positions: dict[int, int] = {}
     for old, new in copier.record("ops"):
         own = [memo[id(call)] for call in calls.inbound(old) if id(call) in memo]
-        positions.update((id(call), position) for position, call in enumerate(own))
         if own:
+            positions.update(zip(map(id, own), range(len(own)), strict=True))
             calls.put(new.__dict__[names.INBOUND], own)
         following = [memo[id(call)] for call in calls.outbound(old) if id(call) in memo]
         if following:

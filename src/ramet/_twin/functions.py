@@ -10,11 +10,12 @@ import dis
 import functools
 import sys
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ramet._twin.atoms import ATOMS
-from ramet._twin.copier import Assembly, Copier, Plan, Shell
+from ramet._twin.copier import MISSING, Assembly, Copier, Plan, Shell
+from ramet._twin.values_by_name import copy_attributes, copy_known_attributes
 
 
 def is_importable(value: Any) -> bool:
@@ -71,34 +72,36 @@ def function_parts(function: Any) -> list[Any]:
 class FunctionPlan(Plan):
     """A Python function: shared, or copied with its cells, defaults and attributes."""
 
+    def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
+        return copier.copy_each(olds)
+
     def copy(self, old: Any, copier: Copier) -> Any:
+        copier.records["functions"].append(old)
         if self.shares(old, copier):
             copier.memo[id(old)] = old
-            copier.record("functions").append(old)
             return old
-        cells = tuple(copier.copy(cell) for cell in old.__closure__ or ())
+        cells = tuple(copier.copy_each(old.__closure__ or ()))
         new = types.FunctionType(old.__code__, old.__globals__, old.__name__, None, cells)
         copier.memo[id(old)] = new
-        copier.todo.append((self, old, new))
-        copier.record("functions").append(old)
-        return new
-
-    def fill(self, old: Any, new: Any, copier: Copier) -> None:
-        """Defaults, attributes and names of a copied function."""
-        if old.__defaults__:
-            new.__defaults__ = copier.copy(old.__defaults__)
-        if old.__kwdefaults__:
-            new.__kwdefaults__ = {k: copier.copy(v) for k, v in old.__kwdefaults__.items()}
         new.__qualname__ = old.__qualname__
         new.__module__ = old.__module__
         new.__doc__ = old.__doc__
         if old.__annotations__:
             new.__annotations__ = dict(old.__annotations__)
-        for name, value in old.__dict__.copy().items():
-            new.__dict__[name] = copier.copy(value)
+        if old.__defaults__ or old.__kwdefaults__ or not copy_known_attributes(old, new, copier):
+            copier.todo.append((self, old, new))
+        return new
+
+    def fill(self, old: Any, new: Any, copier: Copier) -> None:
+        """Defaults and attributes of a copied function."""
+        if old.__defaults__:
+            new.__defaults__ = copier.copy(old.__defaults__)
+        if old.__kwdefaults__:
+            new.__kwdefaults__ = {k: copier.copy(v) for k, v in old.__kwdefaults__.items()}
+        copy_attributes(old, new, copier)
 
     def shares(self, old: Any, copier: Copier) -> bool:
-        if not (old.__closure__ or old.__defaults__ or old.__kwdefaults__ or old.__dict__):
+        if old.__closure__ is None and not (old.__defaults__ or old.__kwdefaults__ or old.__dict__):
             return True
         return id(old) not in copier.forced and not reaches_state(old, copier)
 
@@ -108,6 +111,8 @@ def reaches_state(function: Any, copier: Copier) -> bool:
 
     Of a global function, only Keras state counts: its caches belong to its module, as any other global does.
     """
+    if _holds_known_state(function, copier):
+        return True
     stateful = copier.table("stateful")
     if id(function) in stateful:
         return True
@@ -128,6 +133,19 @@ def reaches_state(function: Any, copier: Copier) -> bool:
             stateful[id(value)] = value
             value = seen[id(value)]
         return True
+    return False
+
+
+def _holds_known_state(function: Any, copier: Copier) -> bool:
+    """Whether a cell holds Keras state that has a twin already: so it is with what Keras puts around `build`."""
+    memo, plans = copier.memo, copier.plans
+    for cell in function.__closure__ or ():
+        try:
+            value = cell.cell_contents
+        except ValueError:  # an empty cell
+            continue
+        if memo.get(id(value), value) is not value and plans[type(value)].is_state:
+            return True
     return False
 
 
@@ -153,11 +171,24 @@ def _leads_to(value: Any, function: Any, copier: Copier, *, only_keras: bool) ->
 
 
 def _counts(value: Any, copier: Copier, *, only_keras: bool) -> bool:
-    return not only_keras or getattr(copier.plan_of(value), "is_state", False)
+    return not only_keras or copier.plan_of(value).is_state
 
 
 class CellPlan(Shell):
-    """A cell of a closure."""
+    """A cell of a closure. Filled at once where the twin of what it holds is known."""
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        try:
+            value = old.cell_contents
+        except ValueError:  # an empty cell stays empty
+            return super().copy(old, copier)
+        known = copier.memo.get(id(value), MISSING)
+        if known is MISSING and type(value) is types.MethodType and _is_quick(value, copier):
+            known = copier.copy(value)
+        if known is MISSING:
+            return super().copy(old, copier)
+        new = copier.memo[id(old)] = types.CellType(known)
+        return new
 
     def start(self, old: Any, copier: Copier) -> Any:
         return types.CellType()
@@ -170,8 +201,24 @@ class CellPlan(Shell):
             return
 
 
+def _is_quick(method: Any, copier: Copier) -> bool:
+    """Whether a bound method can be copied without a look at anything else: its owner is known, its function closes over nothing."""
+    function = method.__func__
+    return id(method.__self__) in copier.memo and type(function) is types.FunctionType and function.__closure__ is None
+
+
 class MethodPlan(Assembly):
     """A bound method: the function bound to the twin."""
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        function, owner = old.__func__, copier.memo.get(id(old.__self__), MISSING)
+        if owner is MISSING or type(function) is not types.FunctionType:
+            return copier.assemble(old)
+        twin_function = copier.copy(function)
+        shared = twin_function is function and owner is old.__self__
+        new = copier.memo[id(old)] = old if shared else types.MethodType(twin_function, owner)
+        copier.kept.append(old)
+        return new
 
     def parts(self, old: Any, copier: Copier) -> Iterable[Any]:
         return (old.__func__, old.__self__)

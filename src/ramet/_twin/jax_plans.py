@@ -14,16 +14,43 @@ import jax
 from ramet._twin.copier import Assembly, Copier, Plan
 from ramet._twin.functions import is_importable
 
+try:
+    from jax._src.lib import xla_client
+
+    _batched_copy = xla_client.batched_copy_array_to_devices_with_sharding
+    _ALWAYS_COPY = xla_client.ArrayCopySemantics.ALWAYS_COPY
+except (ImportError, AttributeError):  # not there in this JAX
+    _batched_copy = None
+
 
 def copy_arrays(arrays: Sequence[Any]) -> list[Any]:
     """New arrays with new buffers: same bits, dtype, sharding, and committed to their devices only if they were."""
-    copies = jax.device_put(list(arrays), may_alias=False)
+    copies = _copy_directly(arrays) or jax.device_put(list(arrays), may_alias=False)
     return [new if _is_alike(old, new) else old.copy() for old, new in zip(arrays, copies, strict=True)]
+
+
+def _copy_directly(arrays: Sequence[Any]) -> list[Any] | None:
+    """What `device_put` does in the end, without the checks before, which take ten times as long; None where it is not there.
+
+    Only for arrays all of which this process holds, as `device_put` does it.
+    """
+    if _batched_copy is None or not all(array.is_fully_addressable for array in arrays):
+        return None
+    shardings = [array.sharding for array in arrays]
+    try:
+        devices = [sharding._internal_device_list.addressable_device_list for sharding in shardings]
+        return list(_batched_copy(list(arrays), devices, shardings, [_ALWAYS_COPY] * len(arrays)))
+    except (AttributeError, TypeError):  # another JAX, with another inside
+        return None
 
 
 def _is_alike(old: Any, new: Any) -> bool:
     # The guard of exactly what `device_put` is trusted with here; test_sharding_and_commitment_are_kept covers it.
-    return bool(old.sharding == new.sharding and old.committed == new.committed and old.weak_type == new.weak_type)
+    return bool(
+        (old.sharding is new.sharding or old.sharding == new.sharding)
+        and old.committed == new.committed
+        and old.weak_type == new.weak_type
+    )
 
 
 class ArrayPlan(Plan):

@@ -11,8 +11,10 @@ from typing import Any
 import keras
 
 from ramet._keras import calls, kinds, names
+from ramet._twin.attributes import AttributesPlan
 from ramet._twin.copier import Copier, Plan
-from ramet._twin.objects import AttributesPlan, Handler
+from ramet._twin.values import start_copying
+from ramet._twin.values_by_name import Handler
 
 
 def keras_plan(cls: type) -> Plan | None:
@@ -20,21 +22,26 @@ def keras_plan(cls: type) -> Plan | None:
     if not kinds.is_keras_class(cls):
         return None
     if issubclass(cls, keras.KerasTensor):
-        return TensorPlan(cls, {names.HISTORY: _later})
+        return TensorPlan(cls, {names.HISTORY: _later}, at_once={names.HISTORY}, topic="tensors")
     if issubclass(cls, keras.Variable):
-        return NotedPlan("variables", cls, {names.VALUE: _value}, is_state=True)
+        return VariablePlan(cls, {names.VALUE: _value}, at_once={names.VALUE}, is_state=True, topic="variables")
     if issubclass(cls, keras.Operation):
-        return NotedPlan("ops", cls, _op_handlers(cls), is_state=True)
+        return AttributesPlan(cls, _op_handlers(cls), at_once=_AT_ONCE, is_state=True, topic="ops")
     if kinds.is_call_class(cls):
-        return NotedPlan("calls", cls)
+        return AttributesPlan(cls, topic="calls")
     if kinds.is_tracker_class(cls):
-        return NotedPlan("trackers", cls, {names.STORED_IDS: _later})
+        return AttributesPlan(
+            cls,
+            {names.STORES: _stores, names.STORED_IDS: _later},
+            at_once={names.STORES, names.STORED_IDS},
+            topic="trackers",
+        )
     if issubclass(cls, keras.optimizers.Optimizer):
-        return NotedPlan("optimizers", cls, {names.VARIABLE_INDICES: _empty_indices}, is_state=True)
+        return AttributesPlan(cls, {names.VARIABLE_INDICES: _empty_indices}, is_state=True, topic="optimizers")
     if issubclass(cls, keras.random.SeedGenerator):
-        return NotedPlan("generators", cls, is_state=True)
+        return AttributesPlan(cls, is_state=True, topic="generators")
     if issubclass(cls, keras.initializers.Initializer):
-        return NotedPlan("initializers", cls)
+        return AttributesPlan(cls, topic="initializers")
     if issubclass(cls, keras.metrics.Metric | keras.losses.Loss):
         return AttributesPlan(cls, is_state=True)
     if issubclass(cls, dict | list | set | tuple):
@@ -42,26 +49,22 @@ def keras_plan(cls: type) -> Plan | None:
     return AttributesPlan(cls)
 
 
-class NotedPlan(AttributesPlan):
-    """Attributes, and a note of each object for the finish step."""
-
-    def __init__(self, topic: str, cls: type, handlers: dict[str, Handler] | None = None, *, is_state: bool = False):
-        super().__init__(cls, handlers, is_state=is_state)
-        self.topic = topic
-
-    def start(self, old: Any, copier: Copier) -> Any:
-        new = super().start(old, copier)
-        copier.record(self.topic).append((old, new))
-        return new
-
-
 def _value(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
-    if value is None or getattr(copier.plan_of(value), "is_batched", False):
+    if value is None or copier.plans[type(value)].is_batched:
         # Its value is copied later, together with others.
         target[name] = None
-        copier.record("values").append((old, target))
+        copier.records["values"].append((old, target))
     else:
         target[name] = copier.copy(value)
+
+
+class VariablePlan(AttributesPlan):
+    """A variable. Where values are copied in one call, those of many variables are under way as soon as they are known."""
+
+    def fill_all(self, pairs: list[tuple[Any, Any]], copier: Copier) -> None:
+        super().fill_all(pairs, copier)
+        if copier.records["values"]:
+            start_copying(copier)
 
 
 class TensorPlan(AttributesPlan):
@@ -69,10 +72,16 @@ class TensorPlan(AttributesPlan):
 
     def fill(self, old: Any, new: Any, copier: Copier) -> None:
         super().fill(old, new, copier)
-        copier.record("tensors").append((old, new))
         producer = calls.producer(old)
         if producer is not None:
             copier.copy(producer)
+
+    def fill_all(self, pairs: list[tuple[Any, Any]], copier: Copier) -> None:
+        super().fill_all(pairs, copier)
+        copier.copy_each([producer for old, _ in pairs if (producer := calls.producer(old)) is not None])
+
+
+_AT_ONCE = {names.INBOUND, names.OUTBOUND, names.LOSS_IDS, names.NODES, names.NNX_OPS}
 
 
 def _op_handlers(cls: type) -> dict[str, Handler]:
@@ -96,17 +105,29 @@ def _later(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copi
     target[name] = None
 
 
+def _stores(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
+    """What a tracker knows of each store: a function, which says what belongs there, and the store."""
+    known = id(value) in copier.memo or type(value) is not dict
+    if known or not all(type(entry) is tuple and len(entry) == 2 for entry in value.values()):
+        target[name] = copier.copy(value)
+        return
+    copy = copier.copy
+    new = copier.memo[id(value)] = {kind: (copy(belongs), copy(store)) for kind, (belongs, store) in value.items()}
+    target[name] = new
+
+
 def _empty_calls(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
     """A list of the same class, without the calls: the finish step puts in those that are part of the twin."""
     target[name] = _list_without_calls(value, copier)
 
 
 def _list_without_calls(value: Any, copier: Copier) -> Any:
-    if id(value) not in copier.memo:
+    new = copier.memo.get(id(value))
+    if new is None:
         new = copier.memo[id(value)] = list.__new__(type(value))
         for attribute, part in getattr(value, "__dict__", {}).items():
             new.__dict__[attribute] = [] if attribute in calls.WRAPPED else copier.copy(part)
-    return copier.memo[id(value)]
+    return new
 
 
 def _empty_ids(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
@@ -136,7 +157,9 @@ def _running(old: Any, target: dict[str, Any], name: str, value: Any, copier: Co
 def _compiled(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
     if copier.keep_compiled:
         target[name] = copier.copy(value)
-    elif names.COMPILED[name] is not names.ABSENT:
+    elif names.COMPILED[name] is names.ABSENT:
+        del target[name]
+    else:
         target[name] = names.COMPILED[name]
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ramet._twin.containers import copy_attributes
 from ramet._twin.copier import Copier, Plan, Shell
+from ramet._twin.values_by_name import copy_attributes
 
 
 class ArrayPlan(Plan):

@@ -3,80 +3,16 @@
 from __future__ import annotations
 
 import copyreg
-import functools
 import gc
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from ramet._twin.atoms import ATOMS, HEAP_TYPE
-from ramet._twin.copier import SMALLEST_ID, Assembly, Copier, Plan, RefusalError, Shell
+from ramet._twin.atoms import HEAP_TYPE
+from ramet._twin.attributes import AttributesPlan, slot_names
+from ramet._twin.copier import Assembly, Copier, Plan, RefusalError
 from ramet._twin.functions import is_importable
 from ramet.errors import RametError
-
-# Given the old value: what the twin gets. The third kind of answer is ABSENT, for no attribute at all.
-Handler = Callable[[Any, Any, str, Any, Copier], None]
-
-
-def slot_names(cls: type) -> list[str]:
-    """The names that `__slots__` gave to instances, of all bases."""
-    names = []
-    for base in cls.__mro__:
-        slots = base.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if name in ("__dict__", "__weakref__"):
-                continue
-            if name.startswith("__") and not name.endswith("__"):
-                name = f"_{base.__name__.lstrip('_')}{name}"
-            names.append(name)
-    return names
-
-
-class AttributesPlan(Shell):
-    """Attributes and slots, copied into a bare new object: no `__init__` runs, no `__setattr__` is called.
-
-    `handlers` names the attributes that need something else than a copy.
-    """
-
-    def __init__(self, cls: type, handlers: dict[str, Handler] | None = None, *, is_state: bool = False) -> None:
-        self.slots = slot_names(cls)
-        # A class may be a list or dict besides; then it has items, too.
-        self.base: Any = next((base for base in (dict, list, set) if issubclass(cls, base)), object)
-        self.handlers = handlers or {}
-        self.is_state = is_state
-
-    def start(self, old: Any, copier: Copier) -> Any:
-        return self.base.__new__(type(old))
-
-    def fill(self, old: Any, new: Any, copier: Copier) -> None:
-        if self.base is dict:
-            dict.update(new, {copier.copy(key): copier.copy(value) for key, value in dict.items(old)})
-        elif self.base is not object:
-            adopt = list.extend if self.base is list else set.update
-            adopt(new, [copier.copy(item) for item in self.base.__iter__(old)])
-        source = getattr(old, "__dict__", None)
-        if source:
-            copy, handlers, target = copier.copy, self.handlers, new.__dict__
-            # `dict.copy` is one step for other threads, which may call the model meanwhile.
-            for name, value in source.copy().items():
-                kind = type(value)
-                if name in handlers:
-                    handlers[name](old, target, name, value, copier)
-                elif kind in ATOMS:
-                    target[name] = value
-                elif kind is int:
-                    target[name] = value
-                    if value >= SMALLEST_ID:
-                        copier.look_again(functools.partial(target.__setitem__, name), value)
-                else:
-                    target[name] = copy(value)
-        for name in self.slots:
-            try:
-                value = getattr(old, name)
-            except AttributeError:  # a slot that was never filled
-                continue
-            object.__setattr__(new, name, copier.copy(value))
-            copier.look_again(functools.partial(object.__setattr__, new, name), value)
 
 
 class GlobalOrAttributesPlan(AttributesPlan):
@@ -84,6 +20,9 @@ class GlobalOrAttributesPlan(AttributesPlan):
 
     def copy(self, old: Any, copier: Copier) -> Any:
         return old if self.shares(old, copier) else super().copy(old, copier)
+
+    def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
+        return copier.copy_each(olds)
 
     def shares(self, old: Any, copier: Copier) -> bool:
         return callable(old) and is_importable(old)
@@ -98,7 +37,7 @@ class DeepCopyPlan(Plan):
         copier.enter(old)
         # Its `__deepcopy__` would hand Keras objects inside to Keras' own, which saves and loads. They go first.
         for part in reached(old):
-            if getattr(copier.plan_of(part), "is_state", False):
+            if copier.plan_of(part).is_state:
                 copier.copy(part)
         copier.settle()
         try:

@@ -98,8 +98,9 @@ def _functions(copier: Copier) -> list[Any]:
 
 
 def _classes(copier: Copier) -> list[type]:
-    found = {base: None for old, _ in copier.record("ops") for base in type(old).__mro__ if not _is_library(base)}
-    return list(found)
+    classes = dict.fromkeys(type(old) for old, _ in copier.record("ops"))
+    found = dict.fromkeys(base for cls in classes for base in cls.__mro__)
+    return [cls for cls in found if not _is_library(cls)]
 
 
 def _is_library(value: Any) -> bool:

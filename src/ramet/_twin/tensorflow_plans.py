@@ -5,14 +5,17 @@ Chosen by class: Keras' lookup layers hold these objects on JAX and torch, too.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import uuid
 import weakref
 from collections.abc import Iterable
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.eager import context
 from tensorflow.python.framework import ops
-from tensorflow.python.ops import resource_variable_ops
+from tensorflow.python.ops import gen_resource_variable_ops, resource_variable_ops
 from tensorflow.python.trackable import data_structures
 from tensorflow.python.util import tf_decorator
 
@@ -20,12 +23,13 @@ from ramet._twin.atoms import ATOMS
 from ramet._twin.copier import Assembly, Copier, Plan, Shell
 from ramet._twin.functions import is_importable
 from ramet._twin.objects import RefusePlan
+from ramet._twin.values_by_name import replace_values
 
 
 class VariablePlan(Plan):
     """A resource variable: a bare new one with a handle of its own.
 
-    `tf.Variable(...)` would do three times the work and give another class for some. Buffers are copied on write, so
+    `tf.Variable(...)` would do ten times the work and give another class for some. Buffers are copied on write, so
     the new variable costs no memory until either changes.
     """
 
@@ -35,20 +39,36 @@ class VariablePlan(Plan):
         new = object.__new__(type(old))
         copier.memo[id(old)] = new
         name = old._handle_name.partition(":")[0]
-        with tf.device(old.device):
-            handle = resource_variable_ops._variable_handle_from_shape_and_dtype(
-                shape=old._shape, dtype=old._dtype, shared_name=None, name=name, graph_mode=False
-            )
-            if old.is_initialized():
-                tf.raw_ops.AssignVariableOp(resource=handle, value=old.read_value())
+        with contextlib.nullcontext() if _has_one_device() else tf.device(old.device):
+            handle = _copy_resource(old, name)
         unique_id = f"{name}_{ops.uid()}"
-        for attribute, value in old.__dict__.copy().items():
-            new.__dict__[attribute] = value if type(value) in ATOMS else copier.copy(value)
+        new.__dict__.update(old.__dict__)
+        replace_values(new.__dict__, new.__dict__.__setitem__, copier)
         handle._parent_trackable = weakref.ref(new)
         handle._name = old._handle_name
         handle._unique_id = unique_id
         new.__dict__.update(_handle=handle, _unique_id=unique_id, _cached_value=None)
         return new
+
+
+def _copy_resource(old: Any, name: str) -> Any:
+    """A new handle with the value of the old one, by three bare operations."""
+    handle = gen_resource_variable_ops.var_handle_op(
+        shape=old._shape, dtype=old._dtype, shared_name=context.anonymous_name(), debug_name=name, name=name
+    )
+    handle._handle_data = old._handle._handle_data  # shape and dtype once more; written once, when a handle is made
+    try:
+        value = gen_resource_variable_ops.read_variable_op(old._handle, old._dtype)
+    except tf.errors.FailedPreconditionError:  # it was never initialised, nor is its twin
+        return handle
+    gen_resource_variable_ops.assign_variable_op(handle, value)
+    return handle
+
+
+@functools.cache
+def _has_one_device() -> bool:
+    """Whether there is only one place where a variable can be. Which devices there are is settled once it is asked."""
+    return len(tf.config.list_logical_devices()) == 1
 
 
 class TablePlan(Plan):

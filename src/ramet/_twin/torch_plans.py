@@ -6,9 +6,10 @@ from typing import Any
 
 import torch
 
-from ramet._twin.containers import copy_attributes
+from ramet._twin.attributes import AttributesPlan
 from ramet._twin.copier import Copier, Plan, Shell
-from ramet._twin.objects import AttributesPlan, DeepCopyPlan, ReducePlan, has_bare_new
+from ramet._twin.objects import DeepCopyPlan, ReducePlan, has_bare_new
+from ramet._twin.values_by_name import copy_attributes
 
 
 class TensorPlan(Plan):
@@ -21,7 +22,7 @@ class TensorPlan(Plan):
     def copy(self, old: Any, copier: Copier) -> Any:
         new = self._copy_data(old, copier)
         if type(new) is not type(old):
-            new = torch.Tensor._make_subclass(type(old), new, old.requires_grad)
+            new = _make_subclass(type(old), new, old.requires_grad)
         elif old.is_leaf and old.requires_grad:
             new.requires_grad_()
         copier.memo[id(old)] = new
@@ -38,8 +39,8 @@ class TensorPlan(Plan):
         storages = copier.table("storages")
         twin_memory = storages.get(memory._cdata)
         if twin_memory is None:
-            if memory.nbytes() == data.numel() * data.element_size():
-                new = data.clone(memory_format=torch.preserve_format)
+            if memory.nbytes() == data.nbytes:
+                new = data.clone()
                 if new.stride() == data.stride():
                     storages[memory._cdata] = new.untyped_storage()
                     copier.kept.append(memory)
@@ -51,6 +52,7 @@ class TensorPlan(Plan):
 
 
 _PLAIN = (torch.Tensor,)
+_make_subclass = torch.Tensor._make_subclass
 
 
 def _copy_hooks(old: Any, new: Any, copier: Copier) -> None:

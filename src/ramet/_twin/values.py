@@ -21,40 +21,49 @@ class UnsettledError(Exception):
     """Values changed while they were read; another try may have more luck."""
 
 
-def copy_values(copier: Copier) -> None:
-    """Give every variable whose value waited a value of its own."""
+def start_copying(copier: Copier) -> None:
+    """Copy the values that are in place. The device works on it while the walk goes on."""
     waiting = copier.record("values")
-    if not waiting:
-        return
-    values = [old.__dict__.get(names.VALUE) for old, _ in waiting]
-    if any(value is None for value in values):
-        elsewhere = training.values_in_running_loops()
-        values = [
-            elsewhere.get(id(old)) if value is None else value for value, (old, _) in zip(values, waiting, strict=True)
-        ]
-    present = []
-    for (old, target), value in zip(waiting, values, strict=True):
-        if value is None:
-            if old.__dict__.get(names.INITIALIZER) is None:
-                raise _without_value(old)
-        elif value.is_deleted():
-            raise _without_value(old)
+    present, absent = [], []
+    for old, target in waiting:
+        value = old.__dict__.get(names.VALUE)
+        if value is None or value.is_deleted():
+            absent.append((old, target))
         else:
             present.append((old, target, value))
+    waiting[:] = absent
     _copy_batch(present)
+    copier.record("copied").extend(present)
+
+
+def copy_values(copier: Copier) -> None:
+    """Give every variable whose value waited a value of its own, and make sure that all were in place at one moment."""
+    start_copying(copier)
+    elsewhere = training.values_in_running_loops() if copier.record("values") else {}
+    present = []
+    for old, target in copier.record("values"):
+        value = elsewhere.get(id(old))
+        if value is not None and not value.is_deleted():
+            present.append((old, target, value))
+        elif value is not None or old.__dict__.get(names.INITIALIZER) is None:
+            raise _without_value(old)
+    _copy_batch(present)
+    now = [old.__dict__.get(names.VALUE) for old, _, _ in present]
+    moved = any(held is not None and held is not value for held, (_, _, value) in zip(now, present, strict=True))
+    if moved or any(old.__dict__.get(names.VALUE) is not value for old, _, value in copier.record("copied")):
+        raise UnsettledError
 
 
 def _copy_batch(present: list[tuple[Any, dict[str, Any], Any]]) -> None:
+    if not present:
+        return
     from ramet._twin.jax_plans import copy_arrays
 
     try:
         copies = copy_arrays([value for _, _, value in present])
     except RuntimeError as error:  # donated to a train step of another thread while it was copied
         raise UnsettledError from error
-    for (old, target, value), copy in zip(present, copies, strict=True):
-        now = old.__dict__.get(names.VALUE)
-        if now is not None and now is not value:
-            raise UnsettledError
+    for (_, target, _), copy in zip(present, copies, strict=True):
         target[names.VALUE] = copy
 
 

@@ -1,0 +1,29 @@
+"""One process a backend, one after the other; their results together."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from bench.ratio import BACKENDS
+from bench.store import machine
+
+# On the CPU, without start-up chatter.
+QUIET = {"CUDA_VISIBLE_DEVICES": "-1", "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
+
+
+def measure_backends(backends: tuple[str, ...] = BACKENDS, topics: tuple[str, ...] = ()) -> dict[str, Any]:
+    """All measurements, or those of some topics, on each backend."""
+    results: dict[str, Any] = {"machine": machine(), "backends": {}}
+    for backend in backends:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "result.json"
+            command = [sys.executable, "-m", "bench.worker", str(path), *topics]
+            subprocess.run(command, check=True, env={**os.environ, **QUIET, "KERAS_BACKEND": backend})
+            results["backends"][backend] = json.loads(path.read_text())
+    return results

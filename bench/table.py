@@ -1,0 +1,80 @@
+"""One table of ratios, as Markdown: it reads in a terminal and goes into the README as it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bench.ratio import BARE, OTHERS, RAMET, Ratio, ratios
+
+
+def render(results: dict[str, Any]) -> str:
+    """The table, with the machine and versions above it."""
+    found = {(ratio.backend, ratio.what, ratio.against): ratio for ratio in ratios(results)}
+    lines = [
+        f"{results['machine']}",
+        *(f"{name}: {_versions(result)}" for name, result in results["backends"].items()),
+        "",
+        "How many times faster `ramet.clone` is than each, and its time over a bare copy of the arrays.",
+        "A number in brackets is the one to reach; ! marks one that is not reached.",
+        "",
+    ]
+    head = ["case", "backend", "ramet ms", *OTHERS, f"over {BARE}"]
+    rows = []
+    for case in _cases(results):
+        for backend, result in results["backends"].items():
+            measured = result["cases"].get(case)
+            if measured is not None:
+                rows.append([case, backend, *_cells(measured, found, backend, case)])
+    lines += _grid(head, rows)
+    lines += ["", *_grid(["also", "backend", "value"], _others(results, found))]
+    return "\n".join(lines)
+
+
+def _versions(result: dict[str, Any]) -> str:
+    return ", ".join(f"{package} {version}" for package, version in result["versions"].items())
+
+
+def _cases(results: dict[str, Any]) -> list[str]:
+    return list(dict.fromkeys(case for result in results["backends"].values() for case in result["cases"]))
+
+
+def _cells(measured: dict[str, Any], found: dict[tuple[str, str, str], Ratio], backend: str, case: str) -> list[str]:
+    if "inexact" in measured:
+        return [f"no ratio, the twin is not exact: {'; '.join(measured['inexact'][:3])}", *[""] * (len(OTHERS) + 1)]
+    failed = measured["failed"]
+    if RAMET in failed:
+        return [f"failed: {failed[RAMET]}", *[""] * (len(OTHERS) + 1)]
+    cells = [f"{measured['seconds'][RAMET] * 1000:.1f}"]
+    cells += ["fails" if way in failed else _cell(found.get((backend, case, way))) for way in (*OTHERS, BARE)]
+    return cells
+
+
+def _cell(ratio: Ratio | None) -> str:
+    if ratio is None:
+        return ""
+    digits = 1 if ratio.more_is_better else 2
+    wanted = "" if ratio.reach is None else f" ({ratio.reach:g})"
+    return f"{ratio.value:.{digits}f}{wanted}{' !' if ratio.is_reached is False else ''}"
+
+
+def _others(results: dict[str, Any], found: dict[tuple[str, str, str], Ratio]) -> list[list[str]]:
+    cases = set(_cases(results))
+    rows = [
+        [f"{what}: {against}", backend, _cell(ratio)]
+        for (backend, what, against), ratio in found.items()
+        if what not in cases
+    ]
+    for backend, result in results["backends"].items():
+        for verb, taken in result.get("verbs", {}).items():
+            rows.append([verb, backend, taken if isinstance(taken, str) else f"{taken:.3f} s"])
+    return rows
+
+
+def _grid(head: list[str], rows: list[list[str]]) -> list[str]:
+    widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
+    line = "| " + " | ".join("-" * width for width in widths) + " |"
+    shown = [
+        "| " + " | ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) + " |"
+        for row in [head, *rows]
+    ]
+    return [shown[0], line, *shown[1:]]
