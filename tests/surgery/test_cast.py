@@ -1,0 +1,110 @@
+"""`cast`: another dtype policy on all levels."""
+
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+import ramet
+from ramet import edits as e
+from tests.support.graph_models import data_for
+from tests.support.state_models import floats
+from tests.surgery.expect import assert_edited, assert_saved, edited, scrambled, value, variables
+
+
+def model_of(dtype=None):
+    z = keras.Input((3,), name="z")
+    inner = keras.Model(z, layers.Dense(3, name="d", dtype=dtype)(z), name="inner")
+    x = keras.Input((4,), name="x")
+    y = layers.Dense(3, activation="relu", name="a", dtype=dtype)(x)
+    y = layers.BatchNormalization(name="bn", dtype=dtype)(inner(y))
+    return keras.Model(x, layers.Dense(2, name="b", dtype=dtype)(y), name="m")
+
+
+def dtypes(model):
+    return {str(variable.dtype) for variable in model.weights}
+
+
+@pytest.mark.parametrize("policy", ["float64", "mixed_float16"])
+def test_every_layer_at_every_level(policy):
+    tolerance = {"float64": 1e-6, "mixed_float16": 1e-2}[policy]
+    new = assert_edited(model_of(), [e.cast(policy)], model_of(policy), tolerance=tolerance)
+
+    assert dtypes(new) == {"float64" if policy == "float64" else "float32"}
+    assert new.output.dtype == ("float64" if policy == "float64" else "float16")
+
+
+def test_numbers_are_the_same_after_a_cast_there_and_back():
+    model = scrambled(model_of())
+
+    new = edited(edited(model, e.cast("float64")), e.cast("float32"))
+
+    assert ramet.capture(new) == ramet.capture(model)
+    for path, variable in variables(model).items():
+        np.testing.assert_array_equal(value(variable), value(variables(new)[path]))
+
+
+@pytest.mark.parametrize("policy", ["bfloat16", "mixed_bfloat16", "float16"])
+def test_halves_by_their_specs(policy):
+    new = edited(model_of(), e.cast(policy))
+
+    half = policy.removeprefix("mixed_")
+    assert new.output.dtype == half
+    assert dtypes(new) == ({"float32"} if "mixed" in policy else {half})
+    assert {layer.dtype_policy.name for layer in new.get_layer("inner").layers[1:]} == {policy}
+
+
+def test_some_layers_only():
+    new = edited(model_of(), e.cast("mixed_float16", "a"))
+
+    assert new.get_layer("a").dtype_policy.name == "mixed_float16"
+    assert new.get_layer("b").dtype_policy.name == "float32"
+    assert new.output.dtype == "float32"
+    assert_saved(new)
+
+
+def test_what_is_inside_a_layer_goes_with_it():
+    def make(dtype=None):
+        x = keras.Input((5, 4), name="x")
+        y = layers.MultiHeadAttention(2, 2, name="mha", dtype=dtype)(x, x)
+        y = layers.TimeDistributed(layers.Dense(3, name="inner", dtype=dtype), name="each", dtype=dtype)(y)
+        return keras.Model(
+            x, layers.Bidirectional(layers.LSTM(2, name="rnn", dtype=dtype), name="both", dtype=dtype)(y)
+        )
+
+    new = edited(scrambled(make()), e.cast("float64"))
+
+    assert dtypes(new) == {"float64"}
+    assert new.output.dtype == "float64"
+    x = data_for(new)
+    assert str(value(new(x)).dtype) == "float64"
+    assert_saved(new)
+
+
+def test_an_optimizer_goes_on_with_what_it_knows():
+    model = model_of()
+    model.compile(keras.optimizers.Adam(0.1), "mse")
+    model.fit(floats(4, 4), floats(4, 2), verbose=0)
+
+    new = edited(model, e.cast("float64"))
+
+    assert int(value(new.optimizer.iterations)) == 1
+    old, now = (one.optimizer._momentums[0] for one in (model, new))
+    np.testing.assert_allclose(value(old), value(now), rtol=1e-6)
+    new.fit(floats(4, 4).astype("float64"), floats(4, 2).astype("float64"), verbose=0)
+
+
+def test_a_policy_by_object():
+    new = edited(model_of(), e.cast(keras.DTypePolicy("mixed_float16")))
+    assert new.get_layer("a").dtype_policy.name == "mixed_float16"
+
+
+@pytest.mark.parametrize("policy", ["float33", "mixed_float", 3])
+def test_an_unknown_policy_is_refused(policy):
+    with pytest.raises(ramet.errors.EditError) as caught:
+        ramet.edit(model_of(), e.cast(policy))
+
+    assert caught.value.summary == f"Cannot cast to {policy!r}: Keras knows no such dtype policy."
+    assert caught.value.fix == (
+        "pass a name like 'mixed_bfloat16', 'float16', 'float64', or a keras.dtype_policies.DTypePolicy."
+    )
