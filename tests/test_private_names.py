@@ -43,6 +43,8 @@ SPELT_ALIKE: dict[tuple[str, str], str] = {
     ("_twin/tensorflow_plans.py", "_shape"): "of TensorFlow's resource variables",
     ("_twin/tensorflow_plans.py", "_shared_name"): "of TensorFlow's lookup tables",
 }
+_GROUPS = ("_dropout_layer", "_softmax", "_key_dense", "_output_dense", "_query_dense", "_value_dense")
+SPELT_ALIKE |= {("_files/known.py", name): "the name of a group in files" for name in _GROUPS}
 
 
 def is_private(name: str) -> bool:

@@ -9,7 +9,7 @@ import ramet
 from ramet import edits as e
 from tests.support.graph_models import data_for
 from tests.support.twins import outputs
-from tests.surgery.expect import assert_close, assert_saved, edited, scrambled, value
+from tests.surgery.expect import assert_close, assert_saved, edited, scrambled
 
 BEFORE = {
     "dense": ((4,), lambda: layers.Dense(6, name="w")),
@@ -95,6 +95,10 @@ def test_without_scale_or_shift(options):
     assert_folded(stacked((4,), layers.Dense(3, name="w"), layers.BatchNormalization(name="bn", **options)))
 
 
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow",
+    reason="Keras computes in single precision there: always on torch, on JAX unless the process was started for more",
+)
 def test_double_precision():
     x = keras.Input((4,), dtype="float64", name="x")
     y = layers.Dense(3, dtype="float64", name="w")(x)
@@ -102,12 +106,8 @@ def test_double_precision():
 
     new = edited(model, e.fold_batchnorm())
 
-    # Against the formula: on torch, Keras rounds a normalisation to single precision.
     x = data_for(model)
-    dense, norm = model.get_layer("w"), model.get_layer("bn")
-    y = x.astype("float32") @ value(dense.kernel) + value(dense.bias)  # as Keras takes arrays in
-    y = (y - value(norm.moving_mean)) / np.sqrt(value(norm.moving_variance) + norm.epsilon)
-    assert_close(outputs(new, x), [y * value(norm.gamma) + value(norm.beta)], 1e-9)
+    assert_close(outputs(new, x), outputs(model, x), 1e-9)
 
 
 def test_channels_first():

@@ -97,11 +97,16 @@ def _functional_call(model: Any) -> Any:
 
 
 def saves_its_calls(model: Any) -> bool:
-    """Whether the config of a model with a call graph says its layers and calls, so that a file brings them back."""
-    if not makes_its_own_config(model):
-        config = model.get_config()
-        return isinstance(model, keras.Sequential) or ("layers" in config and "input_layers" in config)
-    return False
+    """Whether the config of a model with a call graph says its layers and calls, so that a file brings them back.
+
+    Keras decides it by the arguments of the class; its config is not asked, which one layer without a config would spoil.
+    """
+    if makes_its_own_config(model):
+        return False
+    if isinstance(model, keras.Sequential):
+        return True
+    like_a_functional = inspect.unwrap(type(model).get_config).__globals__["functional_like_constructor"]
+    return bool(like_a_functional(type(model)))
 
 
 def raw_attributes(op: Any) -> dict[str, Any]:

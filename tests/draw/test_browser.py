@@ -1,0 +1,295 @@
+"""The page in a real browser: opened from disk, looked at, clicked and typed into."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from ramet._draw import Picture, draw_graph
+from ramet._draw.place import place
+from tests.draw.sample import HOSTILE, PICTURES, before_and_after, chain, diff_picture, hostile, inception, tree
+from tests.draw.visit import Visit
+from tests.graph import big, sample
+
+Open = Callable[..., Visit]
+
+
+class Ones:
+    """A reader in which every variable is stored."""
+
+    def __init__(self, *paths: str) -> None:
+        self._paths = paths
+
+    def paths(self) -> tuple[str, ...]:
+        return self._paths
+
+    def read(self, path: str) -> np.ndarray:
+        return np.linspace(-1, 1, 64)
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_the_page_places_boxes_as_the_svg_does(visit: Open, name: str) -> None:
+    picture = PICTURES[name]()
+    shown = visit(picture).spots()
+
+    spots = place(picture._scene, lambda box: box.is_open).spots
+    expected = {
+        str(number): (spot.x, spot.y, spot.width, spot.height)
+        for number, spot in spots.items()
+        if number and picture._scene.boxes[number].kind != "port"
+    }
+    assert shown.keys() == expected.keys()
+    for number, spot in expected.items():
+        assert shown[number] == pytest.approx(spot, abs=0.01)
+
+
+def test_boxes_placed_alike_when_everything_is_open(visit: Open) -> None:
+    picture = draw_graph(inception(10))
+    page = visit(picture)
+    page.press("e")
+
+    spots = place(picture._scene, lambda box: True).spots
+    for number, shown in page.spots().items():
+        spot = spots[int(number)]
+        assert shown == pytest.approx((spot.x, spot.y, spot.width, spot.height), abs=0.01)
+
+
+def test_a_click_shows_the_panel(visit: Open) -> None:
+    page = visit(draw_graph(sample.small(), weights=Ones("d/kernel")))
+    page.box("d").click()
+
+    panel = page.panel()
+    for text in ("Dense", "(None, 8)", "parameters\t72", "trainable\tyes", "units\t8", "kernel (8, 8) float32", "bias"):
+        assert text in panel
+    assert "from -1 to 1, mean 0, deviation" in panel
+    assert "not stored" in panel
+    assert page.page.locator("#panel svg.histogram rect").count() == 32
+    assert page.page.evaluate("location.hash") == "#d"
+
+
+def test_a_click_beside_the_boxes_closes_the_panel(visit: Open) -> None:
+    page = visit(draw_graph(sample.small()))
+    page.box("d").click()
+    page.page.mouse.click(600, 790)
+
+    assert page.panel() == ""
+
+
+def test_hovering_one_call_of_a_shared_layer_lights_the_others(visit: Open) -> None:
+    page = visit(draw_graph(sample.small()))
+    page.box("d, ").hover()
+
+    lit = page.page.eval_on_selector_all(".box.lit", "all => all.map(one => one.getAttribute('aria-label'))")
+    assert [label.split(", ")[1] for label in lit] == ["d", "d#2"]
+    page.box("add").hover()
+    assert page.page.locator(".box.lit").count() == 0
+
+
+def test_masks_are_drawn(visit: Open) -> None:
+    page = visit(draw_graph(sample.masked()))
+
+    kinds = page.page.eval_on_selector_all("path.edge", "all => all.map(one => one.classList[1] ?? '').sort()")
+    assert kinds == ["", "", "", "carried", "carried", "explicit", "implicit"]
+    assert page.page.get_by_text("mask ends").count() == 1
+    assert page.page.get_by_text("+ mask").count() == 1
+
+
+def test_boxes_open_and_close_in_place(visit: Open) -> None:
+    page = visit(draw_graph(inception(10)))
+    assert "concatenate_5" not in page.names()
+    before = page.box("Conv2D · ReLU").bounding_box()
+    page.box("Conv2D · ReLU").dblclick()
+    page.settle()
+    opened = page.page.locator(".box.open").first.bounding_box()
+
+    assert "concatenate_5" in page.names()
+    # Its upper edge stays where it is, and so does its middle.
+    assert opened["y"] == pytest.approx(before["y"], abs=6)
+    assert opened["x"] + opened["width"] / 2 == pytest.approx(before["x"] + before["width"] / 2, abs=6)
+    page.page.locator(".box.open").first.focus()
+    page.press("Space")
+    assert "concatenate_5" not in page.names()
+
+
+def test_wheel_and_keys_zoom_and_dragging_moves(visit: Open) -> None:
+    page = visit(draw_graph(chain("a", "b")))
+    first = page.scale()
+    page.page.mouse.move(600, 400)
+    page.page.mouse.wheel(0, -300)
+    page.settle()
+    closer = page.scale()
+    page.press("-", "-")
+    farther = page.scale()
+    where = page.box("a").bounding_box()
+    page.page.mouse.move(100, 300)
+    page.page.mouse.down()
+    page.page.mouse.move(160, 340, steps=4)
+    page.page.mouse.up()
+    page.settle()
+    moved = page.box("a").bounding_box()
+
+    assert closer > first > 0
+    assert farther == pytest.approx(closer * 0.64)
+    assert (moved["x"] - where["x"], moved["y"] - where["y"]) == pytest.approx((60, 40), abs=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("query", ["attention/query"]), ("MultiHead", ["attention"]), ("(8, 8) key", ["attention/key"]), ("zzz", [])],
+)
+def test_find_looks_into_closed_boxes(visit: Open, text: str, found: list[str]) -> None:
+    page = visit(draw_graph(tree()))
+    page.press("w", "/")
+    page.page.keyboard.type(text)
+    options = page.page.locator("#found [role=option]").all_inner_texts()
+    page.press("Enter")
+
+    assert [option.split()[1] for option in options] == found
+    if found:
+        assert found[0].rpartition("/")[2] in page.focused()
+        assert page.panel() != ""
+
+
+def test_find_by_dtype_and_by_shape(visit: Open) -> None:
+    page = visit(draw_graph(sample.masked()))
+
+    for text, names in (("int32", ["tokens"]), ("(None, None, 16)", ["embedding"]), ("bool", ["keep", "not_equal"])):
+        page.page.fill("#find", text)
+        assert [one.split()[1] for one in page.page.locator("#found [role=option]").all_inner_texts()] == names
+
+
+def test_a_deep_link_opens_what_is_around_the_layer(visit: Open) -> None:
+    page = visit(draw_graph(inception(10)), "#concatenate_25")
+
+    assert "concatenate_25" in page.focused()
+    assert "concatenate_25" in page.panel()
+
+
+def test_a_deep_link_to_nowhere_opens_the_picture(visit: Open) -> None:
+    page = visit(draw_graph(sample.small()), "#%E0%A4%A")
+
+    assert len(page.labels()) == 5
+
+
+def test_copy_gives_the_path_that_named_takes(visit: Open) -> None:
+    page = visit(draw_graph(sample.nested()), "#encoder/d", permissions=["clipboard-read", "clipboard-write"])
+    page.press("c")
+    page.page.wait_for_function("document.getElementById('said').textContent.startsWith('Copied')")
+
+    assert page.page.evaluate("navigator.clipboard.readText()") == "encoder/d"
+
+
+def test_dark_and_light_by_wish_of_the_system_and_by_key(visit: Open) -> None:
+    def background(page: Visit) -> str:
+        return str(page.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+    dark = visit(draw_graph(chain("a")), color_scheme="dark")
+    light = visit(draw_graph(chain("a")), color_scheme="light")
+    by_wish = background(dark), background(light)
+    dark.press("d")
+    light.press("d")
+
+    assert by_wish == ("rgb(18, 22, 28)", "rgb(255, 255, 255)")
+    assert (background(light), background(dark)) == by_wish
+
+
+def test_the_walk_goes_from_change_to_change(visit: Open) -> None:
+    page = visit(diff_picture())
+    seen = []
+    for _ in range(4):
+        page.press("n")
+        seen.append((page.page.inner_text("#walked"), page.page.locator("#panel .note").first.get_attribute("class")))
+    page.press("p")
+
+    assert [text for text, _ in seen] == ["1 of 4", "2 of 4", "3 of 4", "4 of 4"]
+    assert sorted(kind for _, kind in seen) == ["note added", "note removed", "note renamed", "note setting"]
+    assert page.page.inner_text("#walked") == "3 of 4"
+
+
+def test_a_changed_setting_is_told_old_and_new(visit: Open) -> None:
+    page = visit(diff_picture(), "#first")
+
+    assert page.page.locator("#panel del").inner_text() == "not set"
+    assert page.page.locator("#panel ins").inner_text() == "'gelu'"
+
+
+def test_a_problem_is_what_the_page_opens_with(visit: Open) -> None:
+    _, after = before_and_after()
+    page = visit(draw_graph(after, problems={"zweite": "value 0 differs by 0.25"}))
+
+    assert "zweite: value 0 differs by 0.25" in page.panel()
+    assert "zweite" in page.focused()
+
+
+def test_hostile_names_are_shown_as_text(visit: Open) -> None:
+    page = visit(draw_graph(hostile()))
+    page.press("/")
+    page.page.keyboard.type("onerror")
+    page.press("Enter")
+
+    assert page.page.locator("img, #panel script, #world script").count() == 0
+    assert HOSTILE in page.panel()
+    assert page.page.inner_text("h1").startswith(f"</title>{HOSTILE}")
+    assert any("a\\u202eb\\x1b[31m\\n" in label for label in page.labels())
+
+
+def test_two_thousand_boxes_move_smoothly(visit: Open, record_property: Callable[[str, object], None]) -> None:
+    page = visit(draw_graph(big.grow(1800)))
+    page.press("e")
+    total = page.page.evaluate("JSON.parse(document.getElementById('data').textContent).boxes.length")
+    far = _frames(page)
+    page.press(*["+"] * 12)
+    near = _frames(page)
+    record_property("frames per second from afar and from near", f"{far:.0f}, {near:.0f}")
+
+    assert total > 2000
+    # Far below what any machine does: a page that draws everything anew for each step does three or four.
+    assert min(far, near) > 10
+
+
+def _frames(page: Visit) -> float:
+    """Frames per second while the picture is zoomed and moved, 60 times."""
+    script = """async () => {
+      const picture = document.getElementById('picture'), begin = performance.now();
+      for (let turn = 0; turn < 60; turn++) {
+        picture.dispatchEvent(new WheelEvent('wheel', {
+          deltaY: turn % 20 < 10 ? -40 : 40, shiftKey: turn % 3 == 0, clientX: 500, clientY: 400, bubbles: true, cancelable: true }));
+        await new Promise(requestAnimationFrame);
+      }
+      return 60000 / (performance.now() - begin);
+    }"""
+    return float(page.page.evaluate(script))
+
+
+def test_a_box_of_very_many_can_be_clicked_from_afar(visit: Open) -> None:
+    page = visit(draw_graph(big.grow(1800)))
+    page.press("e")
+    middle = page.page.evaluate("""() => {
+      const size = document.getElementById('world').getBoundingClientRect();
+      return [size.x + size.width / 2, size.y + size.height / 2];
+    }""")
+    page.page.mouse.click(*middle)
+
+    assert page.panel() != ""
+
+
+def test_the_frame_in_a_notebook_works(browser: object) -> None:
+    page = browser.new_page()  # type: ignore[attr-defined]
+    complaints: list[str] = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.set_content(draw_graph(sample.small())._repr_html_())
+    frame = page.frame_locator("iframe")
+    frame.locator(".box").nth(1).click()
+
+    assert "Dense" in frame.locator("#panel").inner_text()
+    assert complaints == []
+    page.close()
+
+
+def test_a_picture_without_a_box_opens(visit: Open) -> None:
+    empty = Picture.to_html(draw_graph(tree().with_changes(ops=())))
+    page = visit(draw_graph(tree().with_changes(ops=())))
+    page.press("ArrowDown", "f", "n", "c", "s", "e")
+
+    assert page.labels() == []
+    assert "MyModel" in empty

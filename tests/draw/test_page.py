@@ -1,0 +1,104 @@
+"""The page as text: one file, no address, names that stay names."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from ramet._draw import draw_graph
+from ramet.errors import ArgumentError
+from tests.draw.sample import PICTURES, chain, hostile
+from tests.graph import big
+
+
+def data_of(page: str) -> dict[str, object]:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert found is not None
+    return json.loads(found[1])  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_the_page_has_no_address_of_anything(name: str) -> None:
+    page = PICTURES[name]().to_html()
+
+    assert re.findall(r"\w+://|\bsrc=\"|\burl\(|@import|<link", page) == []
+
+
+def test_no_name_can_end_the_data_or_begin_a_tag() -> None:
+    page = draw_graph(hostile()).to_html()
+
+    head, _, rest = page.partition('id="data">')
+    data, _, script = rest.partition("</script>")
+    assert page.count("<script") == 2
+    assert "<img" not in page
+    assert not set("<>&") & set(data)
+    assert "onerror" not in head.replace("&lt;/title&gt;&lt;img src=x onerror=alert(1)&gt;", "")
+    assert "onerror" not in script
+
+
+def test_a_name_that_looks_like_a_place_of_the_page_stays_a_name() -> None:
+    page = draw_graph(chain("{{data}}", "{{script}}").with_changes(name="{{data}}{{style}}")).to_html()
+
+    assert [box["key"] for box in data_of(page)["boxes"] if "key" in box] == ["x", "{{data}}", "{{script}}"]  # type: ignore[attr-defined]
+    assert "<title>{{data}}{{style}}</title>" in page
+
+
+def test_a_page_of_a_thousand_calls_is_under_three_megabytes() -> None:
+    page = draw_graph(big.grow(1000)).to_html()
+
+    assert len(page.encode()) < 3_000_000
+
+
+def test_only_the_script_of_the_page_may_run() -> None:
+    page = draw_graph(chain("a")).to_html()
+
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+    assert policy is not None
+    assert re.fullmatch(
+        r"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-[A-Za-z0-9+/=]{44}'", policy[1]
+    )
+
+
+def test_a_notebook_gets_a_frame_of_its_own() -> None:
+    shown = draw_graph(hostile())._repr_html_()
+
+    assert shown.startswith('<iframe title="picture of a model" sandbox="allow-scripts"')
+    assert shown.count("<") == 2
+
+
+def test_save_goes_by_the_end_of_the_name(tmp_path: Path) -> None:
+    picture = draw_graph(chain("a"))
+    picture.save(tmp_path / "m.html")
+    picture.save(str(tmp_path / "m.SVG"))
+
+    assert (tmp_path / "m.html").read_text(encoding="utf-8") == picture.to_html()
+    assert (tmp_path / "m.SVG").read_text(encoding="utf-8") == picture.to_svg()
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["m.SVG", "m.html"]
+
+
+def test_save_refuses_a_name_that_does_not_say_what_it_shall_be(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        draw_graph(chain("a")).save(tmp_path / "m.png")
+
+    assert str(caught.value) == (
+        "Cannot save the picture as 'm.png': its end does not say what it shall be.\n"
+        "  expected: a name that ends in .html or .svg\n"
+        "  fix: save it as 'm.html' or 'm.svg'."
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_there_stays_when_saving_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "m.svg"
+    file.write_text("old", encoding="utf-8")
+
+    def fail(self: Path, target: Path) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OSError, match="the disk is full"):
+        draw_graph(chain("a")).save(file)
+
+    assert file.read_text(encoding="utf-8") == "old"
+    assert [one.name for one in tmp_path.iterdir()] == ["m.svg"]
