@@ -46,7 +46,7 @@ def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
         if following[0] == "text":
             assert shown.getvalue().strip() == following[1].strip()
     for value in names.values():
-        if hasattr(value, "log"):
+        if isinstance(getattr(value, "log", None), io.IOBase):
             value.log.close()
 
 

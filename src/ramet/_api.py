@@ -172,7 +172,7 @@ def select(model: Any, selector: Any) -> Selection:
     return select_in(capture(model), selector, {place.path: place.op for place in places_below(model)})
 
 
-def edit(model: T, *edits: Any, seed: int | None = None, unsaved: bool = False) -> T:
+def edit(model: T, *edits: Any, seed: int | None = None, unsaved: bool = False, check: bool = False) -> T:
     """An edited twin of a model; the model itself is not changed.
 
     What no edit touches comes along with its weights, flags, random state and optimizer slots. All selectors are asked about
@@ -185,6 +185,9 @@ def edit(model: T, *edits: Any, seed: int | None = None, unsaved: bool = False) 
         *edits: Edits, as `ramet.edits` makes them, recipes, or lists of these.
         seed: Makes the weights of new layers repeatable.
         unsaved: Allow edits inside a class that makes its own parts, and would make the old ones when it is loaded.
+        check: Run both models on inputs made from the specs, and raise an error unless the outputs are the same: for edits
+            that keep the function (`fold_batchnorm`, `flatten`, `drop_dropout`, `split_activation`, `merge_lora`, `rename`,
+            `prefix`), others are refused.
 
     >>> import keras, ramet
     >>> from ramet import edits as e
@@ -192,9 +195,22 @@ def edit(model: T, *edits: Any, seed: int | None = None, unsaved: bool = False) 
     >>> ramet.edit(model, e.swap_head(classes=10)).output_shape
     (None, 10)
     """
+    from ramet._edit import as_edits
     from ramet._surgery.door import edit as carry_out
 
-    return carry_out(model, *edits, seed=seed, unsaved=unsaved)  # type: ignore[no-any-return]
+    if check:
+        changing = next((one for one in as_edits(edits) if not one.preserving), None)
+        if changing is not None:
+            raise ArgumentError(
+                f"Cannot check {changing!r}: it changes what the model computes.",
+                fix="leave check= out, or make this edit in a second step.",
+            )
+    edited: T = carry_out(model, *edits, seed=seed, unsaved=unsaved)
+    if check:
+        from ramet._verify.same_function import check_same_function
+
+        check_same_function(model, edited)
+    return edited
 
 
 def plan(model: Any, *edits: Any) -> Plan:

@@ -6,7 +6,6 @@ loaded, or cloned by Keras, the layers have found it again, and it is only made 
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator
 from typing import Any
 
@@ -34,8 +33,7 @@ def _mask_arguments(call: Any) -> Iterator[tuple[int | str, Any, Any]]:
     args, kwargs = call.arguments.args, call.arguments.kwargs
     if not isinstance(call.operation, keras.Layer) or isinstance(call.operation, keras.layers.InputLayer):
         return
-    parameters = _parameters(call.operation)
-    named = dict(zip(parameters, args, strict=False)) | kwargs
+    named = structure.arguments_by_name(call.operation, args, kwargs)
     for place, (name, value) in enumerate(named.items()):
         if value is None or not (name == "mask" or name.endswith("_mask")):
             continue
@@ -43,13 +41,6 @@ def _mask_arguments(call: Any) -> Iterator[tuple[int | str, Any, Any]]:
         masked = named.get(owner) if name != "mask" else next(iter(named.values()))
         if any(isinstance(item, keras.KerasTensor) for item in keras.tree.flatten(value)):
             yield (name if name in kwargs else place), masked, value
-
-
-def _parameters(layer: Any) -> list[str]:
-    try:
-        return list(inspect.signature(layer.call).parameters)
-    except (TypeError, ValueError):  # a call written in C
-        return []
 
 
 def made_alike(first: Any, second: Any, replaced: dict[int, Any] | None = None) -> bool:

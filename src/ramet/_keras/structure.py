@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import keras
@@ -145,15 +145,26 @@ def value_of(variable: Any) -> Any:
     return getattr(variable, names.VALUE)
 
 
+def parameters_of(op: Any) -> Mapping[str, inspect.Parameter]:
+    """The parameters of an op's call by name; none for a call that cannot say them."""
+    known = op.__dict__.get(names.CALL_SIGNATURE)  # layers have looked already, which takes its time
+    if known is None:
+        try:
+            known = inspect.signature(op.call)
+        except (TypeError, ValueError):  # a call written in C
+            return {}
+    return known.parameters
+
+
 def default_of(op: Any, argument: str) -> Any:
     """The default of an argument of an op's call, or a value that equals nothing."""
-    parameter = inspect.signature(op.call).parameters.get(argument)
+    parameter = parameters_of(op).get(argument)
     return inspect.Parameter.empty if parameter is None else parameter.default
 
 
 def arguments_by_name(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a call, each under the name of its parameter."""
-    return dict(zip(inspect.signature(op.call).parameters, args, strict=False)) | kwargs
+    return dict(zip(parameters_of(op), args, strict=False)) | kwargs
 
 
 def set_build_config(layer: Any, config: dict[str, Any]) -> None:

@@ -17,15 +17,16 @@ from ramet._surgery.kinds import KINDS
 from ramet._surgery.saving import becomes_plain, check_saved
 from ramet._surgery.scene import Scene
 from ramet._twin.clone import clone
+from ramet._twin.pause import collector_paused
 from ramet.errors import NotAModelError, RametError
 
 
 def edit(model: Any, *edits: Any, seed: int | None = None, unsaved: bool = False) -> Any:
     """The edited twin; see `ramet.edit`."""
     wanted = _checked(model, edits)
-    scene = Scene(model, clone(model))
-    steps = _steps(wanted, scene)
-    with drawn_from(seed):
+    with collector_paused(), drawn_from(seed):
+        scene = Scene(model, clone(model))
+        steps = _steps(wanted, scene)
         for one, step in zip(wanted, steps, strict=True):
             with _where(one):
                 KINDS[one.kind].carry_out(one, step, scene)

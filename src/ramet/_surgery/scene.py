@@ -54,6 +54,7 @@ class Scene:
         self._calls: dict[int, dict[str, Any]] = {}
         self._originals = {id(place.op) for place in places}
         self._given: dict[int, set[str]] = {}
+        self._names: dict[int, set[str]] = {}
         self._owners: dict[int, int] | None = None
         self.holders_changed: dict[str, Any] = {}  # by path, what an edit changed something inside of
 
@@ -135,9 +136,11 @@ class Scene:
     def names_beside(self, path: str) -> set[str]:
         """The names that ops beside the one at a path have: in one graph no name may stand twice."""
         holder = self.holder(path)
-        function = structure.function_of(holder)
-        ops = structure.layers_of(holder) if function is None else list(function.operations)
-        return {op.name for op in ops}
+        if id(holder) not in self._names:
+            function = structure.function_of(holder)
+            ops = structure.layers_of(holder) if function is None else list(function.operations)
+            self._names[id(holder)] = {op.name for op in ops}
+        return self._names[id(holder)]
 
     def ancestors(self, path: str) -> list[str]:
         """The paths of everything that the op at a path stands in, the nearest first."""
