@@ -25,6 +25,7 @@ def dtypes(model):
     return {str(variable.dtype) for variable in model.weights}
 
 
+@pytest.mark.usefixtures("double")
 @pytest.mark.parametrize("policy", ["float64", "mixed_float16"])
 def test_every_layer_at_every_level(policy):
     tolerance = {"float64": 1e-6, "mixed_float16": 1e-2}[policy]
@@ -34,6 +35,7 @@ def test_every_layer_at_every_level(policy):
     assert new.output.dtype == ("float64" if policy == "float64" else "float16")
 
 
+@pytest.mark.usefixtures("double")
 def test_numbers_are_the_same_after_a_cast_there_and_back():
     model = scrambled(model_of())
 
@@ -63,6 +65,7 @@ def test_some_layers_only():
     assert_saved(new)
 
 
+@pytest.mark.usefixtures("double")
 def test_what_is_inside_a_layer_goes_with_it():
     def make(dtype=None):
         x = keras.Input((5, 4), name="x")
@@ -81,6 +84,7 @@ def test_what_is_inside_a_layer_goes_with_it():
     assert_saved(new)
 
 
+@pytest.mark.usefixtures("double")
 def test_an_optimizer_goes_on_with_what_it_knows():
     model = model_of()
     model.compile(keras.optimizers.Adam(0.1), "mse")

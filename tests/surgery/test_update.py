@@ -176,6 +176,7 @@ def test_a_width_that_the_next_layer_does_not_take_is_refused():
     assert caught.value.found.startswith("(None, 5) from 'a'; ")
 
 
+@pytest.mark.usefixtures("double")
 def test_the_dtype_of_one_layer():
     assert_edited(dense(), [e.update("a", dtype="float64")], dense(dtype="float64"))
 
@@ -238,6 +239,7 @@ def test_a_custom_layer_that_is_not_registered():
     )
 
 
+@pytest.mark.usefixtures("double")
 def test_a_custom_layer_whose_weights_have_no_names():
     @keras.saving.register_keras_serializable("ramet_tests")
     class Nameless(layers.Layer):

@@ -153,7 +153,8 @@ def parameters_of(op: Any) -> Mapping[str, inspect.Parameter]:
             known = inspect.signature(op.call)
         except (TypeError, ValueError):  # a call written in C
             return {}
-    return known.parameters
+    parameters: Mapping[str, inspect.Parameter] = known.parameters
+    return parameters
 
 
 def default_of(op: Any, argument: str) -> Any:

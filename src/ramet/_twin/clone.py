@@ -13,7 +13,7 @@ import numpy as np
 
 from ramet._keras import kinds, names
 from ramet._keras.version import check_version
-from ramet._twin.copier import Copier, RefusalError
+from ramet._twin.copier import Copier, RefusalError, UnsettledError
 from ramet._twin.finish import finish
 from ramet._twin.functions import wrongly_shared
 from ramet._twin.pause import collector_paused
@@ -21,7 +21,7 @@ from ramet._twin.plans import plan_for
 from ramet._twin.rename import rename
 from ramet._twin.seed import reseed
 from ramet._twin.state_in_globals import report_globals
-from ramet._twin.values import UnsettledError, check_nothing_moved, copy_values, moving
+from ramet._twin.values import check_nothing_moved, copy_values, moving
 from ramet._twin.weak import unsettled_references
 from ramet._twin.where import path_to
 from ramet.errors import ArgumentError, CannotCopyError, NotAModelError

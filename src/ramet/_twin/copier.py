@@ -206,7 +206,7 @@ class Copier:
                     plan, pairs = alike.popitem()
                     old = pairs[0][0]
                     plan.fill_all(pairs, self)
-        except (RefusalError, RametError, MemoryError):
+        except (RefusalError, UnsettledError, RametError, MemoryError):
             raise
         except Exception as error:
             # A property of a user's class, a library's own copy function: anything may fail. It gets a path.
@@ -266,6 +266,10 @@ class Copier:
     def refuse(self, old: Any, reason: str, fix: str | None = None) -> None:
         """Stop: this object cannot be copied. `clone` adds where it stands."""
         raise RefusalError(old, reason, fix)
+
+
+class UnsettledError(Exception):
+    """Values changed while they were read; another try may have more luck."""
 
 
 class RefusalError(Exception):

@@ -11,14 +11,10 @@ from typing import Any
 import numpy as np
 
 from ramet._keras import names, training
-from ramet._twin.copier import Copier
+from ramet._twin.copier import Copier, UnsettledError
 from ramet.errors import StateElsewhereError
 
 _FIX = "wait until the loop is over, or clone in a callback, where the state can be read."
-
-
-class UnsettledError(Exception):
-    """Values changed while they were read; another try may have more luck."""
 
 
 def start_copying(copier: Copier) -> None:

@@ -1,0 +1,84 @@
+// Very many boxes: only those near the window have elements, and from afar all boxes of a colour are one shape. That keeps
+// thousands of them moving.
+
+const CROWD = 500;
+const FAR = 0.35;
+// Where closed boxes are sorted: over every level of open ones.
+const CLOSED = 1e9;
+
+function isCrowded() {
+  return spots.size > CROWD;
+}
+
+// The window in the units of the picture, with as much again on each side, so that not every step draws anew.
+function windowAround() {
+  const w = picture.clientWidth / view.scale, h = picture.clientHeight / view.scale;
+  const left = -view.x / view.scale, top = -view.y / view.scale;
+  return { left: left - w, right: left + 2 * w, top: top - h, bottom: top + 2 * h, scale: view.scale, far: view.scale < FAR };
+}
+
+function meets(spot, part) {
+  return spot.x <= part.right && spot.x + spot.w >= part.left && spot.y <= part.bottom && spot.y + spot.h >= part.top;
+}
+
+function passes(source, target, part) {
+  const from = spots.get(source), to = spots.get(target);
+  return Math.min(from.y, to.y) <= part.bottom && Math.max(from.y + from.h, to.y + to.h) >= part.top;
+}
+
+// Draws anew when the window has left the part that was drawn, or when it shows much more or less of it.
+function drawIfNeeded() {
+  if (!isCrowded() || !drawn) return;
+  const far = view.scale < FAR;
+  if (far && drawn.far) return;
+  const left = -view.x / view.scale, top = -view.y / view.scale;
+  const isInside = left >= drawn.left && top >= drawn.top
+    && left + picture.clientWidth / view.scale <= drawn.right && top + picture.clientHeight / view.scale <= drawn.bottom;
+  if (far !== drawn.far || !isInside || view.scale > drawn.scale * 2.5) {
+    const hadFocus = world.contains(document.activeElement);
+    draw();
+    if (hadFocus && current) painted.get(current.number)?.focus({ preventScroll: true });
+  }
+}
+
+// One shape for the boxes of each colour, level over level; one for all edges of a kind.
+function farElements() {
+  const fills = new Map(), lines = new Map(), strokes = new Map();
+  const add = (some, key, path) => some.set(key, (some.get(key) ?? "") + path);
+  for (const [number, spot] of spots) {
+    const box = boxes[number];
+    const outline = `M${spot.x} ${spot.y}h${spot.w}v${spot.h}h${-spot.w}z`;
+    if (number && box.kind !== "port") {
+      const isOpen = bendSpots.has(number);
+      add(fills, `${isOpen ? levels.get(number) : CLOSED}|${box.family}-${isOpen ? "inside" : "fill"}|${box.family}-stroke`, outline);
+      if (box.status) add(strokes, box.status, outline);
+    }
+    for (const edge of bendSpots.has(number) ? box.edges : []) add(lines, `edge ${edge[2] || ""} ${edge[3] || ""}`, edgePath(box, edge));
+  }
+  const layer = (key) => Number(key.split("|")[0]);
+  const shapes = (some) => some.map(([key, d]) => {
+    const [, fill, stroke] = key.split("|");
+    return shape("path", { d, style: `fill:var(--${fill});stroke:var(--${stroke});stroke-width:1.5` });
+  });
+  const sorted = [...fills].sort(([a], [b]) => layer(a) - layer(b));
+  // Edges lie over what is open, and under what is closed.
+  return [
+    ...shapes(sorted.filter(([key]) => layer(key) < CLOSED)),
+    ...[...lines].map(([name, d]) => shape("path", { class: name, d })),
+    ...shapes(sorted.filter(([key]) => layer(key) === CLOSED)),
+    ...[...strokes].map(([status, d]) => shape("path", { d, style: `fill:none;stroke:var(--${status});stroke-width:8` })),
+  ];
+}
+
+// The smallest box at a point of the window, where boxes have no elements.
+function boxUnder(x, y) {
+  const corner = picture.getBoundingClientRect();
+  const left = (x - corner.left - view.x) / view.scale, top = (y - corner.top - view.y) / view.scale;
+  let found = null;
+  for (const [number, spot] of spots) {
+    const isHit = left >= spot.x && left <= spot.x + spot.w && top >= spot.y && top <= spot.y + spot.h;
+    // What is inside a box comes after it.
+    if (isHit && number && boxes[number].kind !== "port") found = boxes[number];
+  }
+  return found;
+}

@@ -1,0 +1,151 @@
+// Keys for everything, the walk from change to change, and the theme.
+
+const walk = data.notes.map((note, number) => ({ ...note, number })).filter((note) => !note.follows);
+let step = -1;
+
+function walkBy(by) {
+  if (!walk.length) return say("There is no change to walk to");
+  step = step < 0 && by < 0 ? walk.length - 1 : (step + by + walk.length) % walk.length;
+  const note = walk[step], box = boxes[note.box];
+  document.getElementById("walked").textContent = `${step + 1} of ${walk.length}`;
+  if (box.number) go(box);
+  else select(box, { quiet: true });
+  say(`${step + 1} of ${walk.length}: ${note.kind}, ${note.text}`);
+}
+
+function setTheme() {
+  const root = document.documentElement;
+  const isDark = (root.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+  root.dataset.theme = isDark ? "light" : "dark";
+  say(isDark ? "Light" : "Dark");
+}
+
+// Up and down along the edges, left and right in a row; in a container without edges, by where boxes are.
+function stepFrom(box, key) {
+  const spot = spots.get(box.number);
+  const middle = (one) => spots.get(one.number).x + spots.get(one.number).w / 2;
+  const rows = (one) => (one.parent === box.parent ? Math.abs(one.rank - box.rank) : 0);
+  const aside = (one) => Math.abs(middle(one) - middle(box));
+  // The next row first, or what a long edge passes could not be reached.
+  const near = (some) => some.sort((a, b) => rows(a) - rows(b) || aside(a) - aside(b))[0];
+  if (key === "ArrowUp" || key === "ArrowDown") {
+    const way = key === "ArrowUp" ? before : after;
+    const joined = withoutPorts(way.get(box.number) ?? []);
+    if (joined.length) return near(joined);
+  }
+  const siblings = boxes[box.parent].children.map((number) => boxes[number]).filter((one) => one.kind !== "port" && one !== box);
+  const inRow = siblings.filter((one) => one.rank === box.rank);
+  if (key === "ArrowRight") return near(inRow.filter((one) => spots.get(one.number).x > spot.x));
+  if (key === "ArrowLeft") return near(inRow.filter((one) => spots.get(one.number).x < spot.x));
+  const down = key === "ArrowDown";
+  const ahead = siblings.filter((one) => (down ? one.rank > box.rank : one.rank < box.rank));
+  // At the end of a container, on to what is around it.
+  return near(ahead) ?? (box.parent ? boxes[box.parent] : null);
+}
+
+function withoutPorts(numbers) {
+  return numbers.map((number) => boxes[number]).map((one) => (one.kind === "port" ? boxes[one.parent] : one));
+}
+
+function goIn(box) {
+  if (!opens(box)) return;
+  if (!box.open) toggle(box, true);
+  focusOn(firstIn(box));
+}
+
+function goOut(box) {
+  if (box.parent) focusOn(boxes[box.parent]);
+}
+
+const KEYS = [
+  [["Arrows"], "go from box to box: along the edges, and in a row"],
+  [["Enter"], "details of the box"],
+  [["Space", "o"], "open or close the box"],
+  [["i", "u"], "go into a box; go out to what is around it"],
+  [["/"], "find by name, class, dtype or shape"],
+  [["n", "p"], "next and previous change"],
+  [["s"], "next box with the same mark"],
+  [["c"], "copy the path that named(...) takes"],
+  [["m"], "details of the model"],
+  [["e", "w"], "open everything; close everything"],
+  [["+", "-", "f"], "zoom in, out, fit"],
+  [["Shift + arrows"], "move the picture"],
+  [["d"], "light or dark"],
+  [["Escape"], "close details, search or this list"],
+  [["?"], "this list"],
+];
+
+function nextOfMark(box) {
+  const group = data.groups[box?.groups[0]];
+  if (!group) return say("This box has no mark");
+  go(boxes[group.boxes[(group.boxes.indexOf(box.number) + 1) % group.boxes.length]]);
+}
+
+function toggleHelp(wish) {
+  const card = document.getElementById("keys");
+  const shown = wish ?? card.hidden;
+  if (shown && !card.children.length) {
+    const rows = KEYS.map(([keys, told]) => make("tr", {}, make("th", { scope: "row" }, ...keys.flatMap((key) => [make("kbd", {}, key), " "])), make("td", {}, told)));
+    card.append(make("h2", {}, "Keys"), make("table", {}, make("tbody", {}, ...rows)));
+  }
+  card.hidden = !shown;
+  document.getElementById("help").setAttribute("aria-expanded", String(shown));
+  if (shown) card.focus();
+}
+
+function escape() {
+  if (!document.getElementById("keys").hidden) {
+    toggleHelp(false);
+    document.getElementById("help").focus();
+    return;
+  }
+  select(null);
+  if (current) focusOn(current);
+}
+
+const ACTIONS = {
+  "/": () => field.focus(),
+  n: () => walkBy(1),
+  p: () => walkBy(-1),
+  f: fitAll,
+  "+": () => zoom(1.25),
+  "=": () => zoom(1.25),
+  "-": () => zoom(0.8),
+  d: setTheme,
+  e: () => toggleAll(true),
+  w: () => toggleAll(false),
+  c: () => copyPath(selected ?? current),
+  s: () => nextOfMark(selected ?? current),
+  m: () => select(boxes[0]),
+  "?": () => toggleHelp(),
+  Escape: escape,
+};
+const MOVES = { ArrowUp: [0, 80], ArrowDown: [0, -80], ArrowLeft: [80, 0], ArrowRight: [-80, 0] };
+const ON_A_BOX = {
+  Enter: (box) => select(box),
+  " ": (box) => toggle(box),
+  o: (box) => toggle(box),
+  i: goIn,
+  u: goOut,
+  Home: () => focusOn(firstIn(boxes[0])),
+};
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const typing = event.target.closest("input, textarea");
+  const onButton = event.target.closest("button, a") && (event.key === "Enter" || event.key === " ");
+  if ((typing && event.key !== "Escape") || onButton) return;
+  const box = world.contains(document.activeElement) ? current : null;
+  if (event.shiftKey && MOVES[event.key]) {
+    view.x += MOVES[event.key][0];
+    view.y += MOVES[event.key][1];
+    show();
+  } else if (MOVES[event.key] && !panel.contains(event.target)) {
+    // The first arrow finds the box that Tab would.
+    const next = box ? stepFrom(box, event.key) ?? box : current;
+    if (next) focusOn(next);
+  } else if (box && ON_A_BOX[event.key]) ON_A_BOX[event.key](box);
+  else if (ACTIONS[event.key]) ACTIONS[event.key]();
+  else return;
+  event.preventDefault();
+});

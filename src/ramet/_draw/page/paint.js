@@ -1,0 +1,191 @@
+// The boxes and edges as SVG elements. A box is made when it is first seen, and kept.
+
+const world = document.getElementById("world");
+const picture = document.getElementById("picture");
+const painted = new Map();
+const levels = new Map();
+// The part of the picture that has elements; null when all of it has.
+let drawn = null;
+const view = { x: 0, y: 0, scale: 1 };
+let selected = null;
+let current = null;
+
+function paint() {
+  placeAll();
+  levels.clear();
+  for (const number of spots.keys()) levels.set(number, number ? levels.get(boxes[number].parent) + 1 : 0);
+  if (!current || !spots.has(current.number)) setCurrent(firstIn(boxes[0]));
+  draw();
+}
+
+// Puts elements for what is shown onto the page. Containers first, then the edges in them, then the boxes: each level over the
+// one around it. What is not near the window, or too small to read, has no element where there are very many.
+function draw() {
+  drawn = isCrowded() ? windowAround() : null;
+  if (drawn?.far) {
+    world.replaceChildren(...farElements(), ...keptElements());
+    return;
+  }
+  const order = [];
+  for (const [number, spot] of spots) {
+    const box = boxes[number];
+    if (drawn && number && !meets(spot, drawn) && box !== current && box !== selected) continue;
+    if (number) order.push(elementOf(box, spot, levels.get(number)));
+    if (bendSpots.has(number)) order.push(edgesOf(box));
+  }
+  world.replaceChildren(...order);
+}
+
+function keptElements() {
+  return [current, selected].filter((box, place, both) => box?.number && spots.has(box.number) && both.indexOf(box) === place)
+    .map((box) => elementOf(box, spots.get(box.number), levels.get(box.number)));
+}
+
+function elementOf(box, spot, level) {
+  const isOpen = bendSpots.has(box.number);
+  let element = painted.get(box.number);
+  if (!element || element.dataset.open !== String(isOpen) || isOpen) {
+    const fresh = box.kind === "port" ? portElement() : boxElement(box, spot, isOpen, level);
+    if (element) fresh.setAttribute("tabindex", element.getAttribute("tabindex") ?? "-1");
+    element = fresh;
+    painted.set(box.number, element);
+    if (box === current) element.setAttribute("tabindex", "0");
+  }
+  element.setAttribute("transform", `translate(${spot.x} ${spot.y})`);
+  return element;
+}
+
+function portElement() {
+  const element = shape("g", { class: "port", "aria-hidden": "true" });
+  element.append(shape("circle", { cx: 5, cy: 5, r: 3 }));
+  return element;
+}
+
+function boxElement(box, spot, isOpen, level) {
+  const element = shape("g", { class: `box ${box.kind}${isOpen ? " open" : ""}${box.status ? ` ${box.status}` : ""}`, tabindex: "-1",
+    role: "treeitem", "aria-label": labelOf(box), "aria-level": level });
+  element.dataset.number = box.number;
+  element.dataset.open = String(isOpen);
+  element.style.setProperty("--fill", `var(--${box.family}-${isOpen ? "inside" : "fill"})`);
+  element.style.setProperty("--stroke", `var(--${box.family}-stroke)`);
+  if (opens(box)) element.setAttribute("aria-expanded", String(isOpen));
+  if (box === selected) element.setAttribute("aria-selected", "true");
+  const radius = (box.kind === "input" || box.kind === "output") && !isOpen ? spot.h / 2 : 8;
+  if (box.kind === "block" && !isOpen) {
+    element.append(shape("rect", { class: "frame", x: 4, y: 4, width: spot.w, height: spot.h, rx: 8 }));
+  }
+  element.append(shape("rect", { class: "frame", width: spot.w, height: spot.h, rx: radius }));
+  words(box, spot, isOpen, element);
+  box.groups.slice(0, 3).forEach((group, place) => element.append(markElement(group, spot.w - 2 - 20 * place)));
+  if (box.status) element.append(statusElement(box.status));
+  if (box.changed && !isOpen) element.append(badge(`${box.changed}`, spot.w / 2));
+  return element;
+}
+
+function words(box, spot, isOpen, element) {
+  const right = spot.w - 12;
+  if (box.kind === "output") {
+    element.append(shape("text", { class: "title middle", x: spot.w / 2, y: spot.h / 2 + 4.5 }, `Output ${box.name}`.trim()));
+    return;
+  }
+  const base = isOpen || box.name ? 19 : spot.h / 2 + 4.5;
+  const sign = opens(box) ? (isOpen ? "▾ " : "▸ ") : "";
+  element.append(shape("text", { class: "title", x: 12, y: base }, sign + box.title));
+  if (isOpen) {
+    element.append(shape("text", { class: "name end", x: right, y: base }, box.name));
+    return;
+  }
+  if (box.hint) element.append(shape("text", { class: "name end", x: right, y: base }, box.hint));
+  if (box.name) element.append(shape("text", { class: "name", x: 12, y: 35 }, box.name));
+  if (box.mask) element.append(shape("text", { class: "masked end", x: right, y: 35 }, maskWords(box.mask)));
+}
+
+function maskWords(mask) {
+  return { made: "+ mask", dropped: "mask ends", "made dropped": "other mask" }[mask];
+}
+
+function markElement(number, x) {
+  const group = data.groups[number];
+  const element = shape("g", { class: "mark", transform: `translate(${x} -2)` });
+  element.append(shape("circle", { r: 9, fill: group.colour }), shape("text", { class: "letter", y: 3.5 }, group.label));
+  return element;
+}
+
+// Not by colour alone.
+function statusElement(status) {
+  const width = 6 * status.length + 11;
+  const element = shape("g", { class: "status", transform: "translate(8 -9)" });
+  element.append(shape("rect", { width, height: 13, rx: 6.5 }), shape("text", { class: "middle", x: width / 2, y: 9.5 }, status));
+  return element;
+}
+
+function badge(text, x) {
+  const element = shape("g", { class: "badge", transform: `translate(${x} 0)` });
+  element.append(shape("rect", { x: -14, y: -8, width: 28, height: 16, rx: 8 }), shape("text", { class: "letter", y: 4 }, text));
+  return element;
+}
+
+function edgesOf(container) {
+  const element = shape("g", { class: "edges", "aria-hidden": "true" });
+  const ways = new Map();
+  for (const edge of container.edges) {
+    const [source, target, mask, status] = edge;
+    if (drawn && !passes(source, target, drawn)) continue;
+    const line = shape("path", { class: `edge ${mask || ""} ${status || ""}`, d: edgePath(container, edge) });
+    element.append(line);
+    const to = spots.get(target);
+    if (boxes[target].kind !== "port") {
+      const x = to.x + to.w / 2;
+      const tip = `M${x - 4} ${to.y - 7}L${x} ${to.y - 1}L${x + 4} ${to.y - 7}Z`;
+      element.append(shape("path", { class: `tip ${mask || ""} ${status || ""}`, d: tip }));
+    }
+    if (!status) ways.set(source, [...(ways.get(source) ?? []), turnOf(container, edge)]);
+  }
+  for (const [number, turns] of ways) {
+    const spot = spots.get(number);
+    // Where the edges go right, shapes stand on the left.
+    const onLeft = Math.max(...turns) > 1 && Math.min(...turns) >= -1;
+    const x = spot.x + spot.w / 2 + (onLeft ? -7 : 7);
+    boxes[number].shapes.slice(0, 2).forEach((text, line) => {
+      element.append(shape("text", { class: onLeft ? "shape end" : "shape", x, y: spot.bottom + 15 + 12 * line }, text));
+    });
+  }
+  return element;
+}
+
+// How far to the right an edge goes first.
+function turnOf(container, [source, target, , , bend]) {
+  const from = spots.get(source), to = bend === undefined ? spots.get(target) : bendSpots.get(container.number)[bend];
+  return to.x + to.w / 2 - from.x - from.w / 2;
+}
+
+function labelOf(box) {
+  const parts = [box.title, box.full ?? box.name, ...box.shapes];
+  if (box.status) parts.push(box.status);
+  if (box.mask) parts.push(maskWords(box.mask).replace("+ mask", "makes a mask"));
+  for (const group of box.groups) parts.push(`mark ${data.groups[group].label}, ${data.groups[group].text}`);
+  if (box.changed) parts.push(`${box.changed} changed inside`);
+  return parts.filter(Boolean).join(", ");
+}
+
+// One box can be reached with Tab; arrows go on from there.
+function setCurrent(box) {
+  if (current) painted.get(current.number)?.setAttribute("tabindex", "-1");
+  current = box;
+  if (box) painted.get(box.number)?.setAttribute("tabindex", "0");
+  if (box && drawn && !painted.get(box.number)?.isConnected) draw();
+}
+
+// What is one object lights up together.
+function light(box) {
+  for (const element of world.querySelectorAll(".lit")) element.classList.remove("lit");
+  picture.classList.toggle("lighting", Boolean(box?.groups.length));
+  for (const group of box?.groups ?? []) {
+    for (const number of data.groups[group].boxes) nearestShown(boxes[number])?.classList.add("lit");
+  }
+}
+
+function nearestShown(box) {
+  const shown = [box, ...above(box)].find((one) => one.number && spots.has(one.number));
+  return shown && painted.get(shown.number);
+}

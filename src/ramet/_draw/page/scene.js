@@ -1,0 +1,85 @@
+// The data of the page, and what follows from them. Names come from a model: they are only ever set as text.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const boxes = data.boxes;
+const byKey = new Map();
+const byPath = new Map();
+
+boxes.forEach((box, number) => {
+  box.number = number;
+  box.family ??= box.kind;
+  box.title ??= "";
+  box.name ??= "";
+  box.children = [];
+  box.edges ??= [];
+  box.bends ??= [];
+  box.groups ??= [];
+  box.notes ??= [];
+  box.shapes ??= [];
+  box.dtypes ??= [];
+  box.changed = 0;
+  if (number) boxes[box.parent].children.push(number);
+  box.path ??= ["input", "layer", "model", "operation"].includes(box.kind) && box.status !== "removed" ? box.key ?? "" : "";
+  if (box.key !== undefined) byKey.set(box.key, box);
+  if (box.path && !byPath.has(box.path)) byPath.set(box.path, box);
+});
+
+// How many marked boxes are inside each: a closed box says that there is something to see. From the last to the first,
+// since what is inside a box has a higher number.
+for (let number = boxes.length - 1; number > 0; number--) {
+  const box = boxes[number];
+  boxes[box.parent].changed += box.changed + (box.status ? 1 : 0);
+}
+
+const before = new Map();
+const after = new Map();
+for (const box of boxes) {
+  for (const [source, target] of box.edges) {
+    if (!after.has(source)) after.set(source, []);
+    if (!before.has(target)) before.set(target, []);
+    after.get(source).push(target);
+    before.get(target).push(source);
+  }
+}
+
+function above(box) {
+  const found = [];
+  while (box.number) {
+    box = boxes[box.parent];
+    found.push(box);
+  }
+  return found;
+}
+
+function opens(box) {
+  return box.children.length > 0;
+}
+
+// Where one begins to read.
+function firstIn(box) {
+  const inner = box.children.map((number) => boxes[number]).filter((one) => one.kind !== "port");
+  const isBefore = (one, other) => one.rank < other.rank || (one.rank === other.rank && one.x < other.x);
+  return inner.length ? inner.reduce((best, one) => (isBefore(one, best) ? one : best)) : null;
+}
+
+// Small things that make elements.
+
+function make(name, attributes = {}, ...content) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...content);
+  return element;
+}
+
+const svgSpace = document.getElementById("picture").namespaceURI;
+
+function shape(name, attributes = {}, text = null) {
+  const element = document.createElementNS(svgSpace, name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  if (text !== null) element.textContent = text;
+  return element;
+}
+
+function say(text) {
+  document.getElementById("said").textContent = text;
+}

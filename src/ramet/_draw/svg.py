@@ -1,0 +1,163 @@
+"""A scene as an SVG for papers and slides: what the page shows when it opens, in plain shapes and attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape as quote
+
+from ramet._draw.box import Box, Edge, Scene
+from ramet._draw.palette import LIGHT, STATUS, mark_colour
+from ramet._draw.place import Placed, Spot, edge_path, place
+from ramet._draw.text import shorten
+from ramet._graph import escape
+
+__all__ = ["curve", "svg"]
+
+_MARGIN = 24.0
+# Readable where an edge passes under it.
+_HALO = f'stroke="{LIGHT.page}" stroke-width="3" paint-order="stroke"'
+_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif"
+
+
+def svg(scene: Scene) -> str:
+    """The picture as SVG text, without a script and without a style sheet."""
+    placed = place(scene, lambda box: box.is_open)
+    root = placed.spots[0]
+    # Shapes beside the last boxes may be wider than what they stand beside.
+    width, height = root.width + 2 * _MARGIN + 60, root.height + 2 * _MARGIN
+    title = quote(f"{escape(scene.boxes[0].name)} ({escape(scene.boxes[0].title)})")
+    head = f'width="{_n(width)}" height="{_n(height)}" viewBox="{_n(-_MARGIN)} {_n(-_MARGIN)} {_n(width)} {_n(height)}"'
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {head} font-family="{_FONT}" role="img">',
+        f"<title>{title}</title>",
+        _rect(-_MARGIN, -_MARGIN, width, height, 0, f'fill="{LIGHT.page}"'),
+    ]
+    for number, spot in placed.spots.items():
+        box = scene.boxes[number]
+        if number:
+            lines += _box(box, spot, scene, is_open=number in placed.bends)
+        # What is inside is drawn after what it is in; edges lie under the boxes they join.
+        if number in placed.bends:
+            lines += _edges(box, placed)
+            lines += _shapes(scene, box, placed)
+    return "\n".join([*lines, "</svg>", ""])
+
+
+def curve(points: list[tuple[float, float]]) -> str:
+    """The path through the points: straight down in rows, curved between them."""
+    (x, y), *rest = points
+    steps = [f"M{_n(x)} {_n(y)}"]
+    for place_, (next_x, next_y) in enumerate(rest):
+        if place_ % 2 == 0:
+            if next_y != y:
+                steps.append(f"V{_n(next_y)}")
+        else:
+            middle = (y + next_y) / 2
+            steps.append(f"C{_n(x)} {_n(middle)} {_n(next_x)} {_n(middle)} {_n(next_x)} {_n(next_y)}")
+        x, y = next_x, next_y
+    return "".join(steps)
+
+
+def _n(number: float) -> str:
+    # Zero in one form: -0.0 would be a difference between machines.
+    return f"{round(number, 1) + 0.0:.1f}".removesuffix(".0")
+
+
+def _edges(container: Box, placed: Placed) -> Iterator[str]:
+    for edge in container.edges:
+        points = edge_path(edge, placed, container.number)
+        colour, style = _edge_look(edge)
+        yield f'<path d="{curve(points)}" fill="none" stroke="{colour}" {style}/>'
+        x, y = points[-1]
+        if placed.spots[edge.target].height > 10:
+            yield f'<path d="M{_n(x - 4)} {_n(y - 7)}L{_n(x)} {_n(y - 1)}L{_n(x + 4)} {_n(y - 7)}Z" fill="{colour}"/>'
+
+
+def _edge_look(edge: Edge) -> tuple[str, str]:
+    if edge.status:
+        return STATUS[edge.status][0], 'stroke-width="1.6" stroke-dasharray="5 4"'
+    if edge.mask == "carried":
+        return LIGHT.mask, 'stroke-width="2"'
+    if edge.mask:
+        return LIGHT.mask, f'stroke-width="1.6" stroke-dasharray="{"2 4" if edge.mask == "implicit" else "7 3"}"'
+    return LIGHT.edge, 'stroke-width="1.5"'
+
+
+def _shapes(scene: Scene, container: Box, placed: Placed) -> Iterator[str]:
+    """The shapes of what boxes give, beside the beginning of the edges: where these go right, on the left."""
+    ways: dict[int, set[float]] = {}
+    for edge in container.edges:
+        if not edge.status:
+            points = edge_path(edge, placed, container.number)
+            ways.setdefault(edge.source, set()).add(points[2][0] - points[1][0])
+    for number, turns in ways.items():
+        box, spot = scene.boxes[number], placed.spots[number]
+        several = len(box.shapes) > 1 and len(set(box.shapes)) == 1
+        told = [f"{len(box.shapes)} x {box.shapes[0]}"] if several else list(box.shapes[:2])
+        on_left = max(turns) > 1 and min(turns) >= -1
+        x = spot.x + spot.width / 2 + (-7 if on_left else 7)
+        for line, text in enumerate(told):
+            look = f'text-anchor="end" {_HALO}' if on_left else _HALO
+            yield _text(x, spot.row_bottom + 15 + 12 * line, text, 10, LIGHT.quiet, look)
+
+
+def _box(box: Box, spot: Spot, scene: Scene, *, is_open: bool) -> Iterator[str]:
+    stroke = STATUS[box.status][0] if box.status else LIGHT.stroke(box.family)
+    if box.kind == "port":
+        yield f'<circle cx="{_n(spot.x + 5)}" cy="{_n(spot.y + 5)}" r="3" fill="{LIGHT.edge}"/>'
+        return
+    round_ = spot.height / 2 if box.kind in ("input", "output") and not is_open else 8
+    look = f'stroke="{stroke}" stroke-width="{2.2 if box.status else 1.2}"'
+    if box.status == "removed":
+        look += ' stroke-dasharray="5 4"'
+    fill = LIGHT.inside(box.family) if is_open else LIGHT.fill(box.family)
+    yield "<g>"
+    yield f"<title>{quote(escape(box.key or box.name))}</title>"
+    if box.kind == "block" and not is_open:
+        yield _rect(spot.x + 4, spot.y + 4, spot.width, spot.height, 8, f'fill="{fill}" {look}')
+    yield _rect(spot.x, spot.y, spot.width, spot.height, round_, f'fill="{fill}" {look}')
+    yield from _words(box, spot, is_open=is_open)
+    if box.status:
+        # Not by colour alone.
+        width = 6 * len(box.status) + 11
+        yield _rect(spot.x + 8, spot.y - 9, width, 13, 6.5, f'fill="{stroke}"')
+        look = 'text-anchor="middle" font-weight="600"'
+        yield _text(spot.x + 8 + width / 2, spot.y + 0.5, box.status, 9, LIGHT.page, look)
+    for place_, group in enumerate(box.groups[:3]):
+        x, y = spot.x + spot.width - 2 - 20 * place_, spot.y - 2
+        yield f'<circle cx="{_n(x)}" cy="{_n(y)}" r="9" fill="{mark_colour(group)}" stroke="{LIGHT.page}" stroke-width="1.5"/>'
+        yield _text(x, y + 3.5, scene.groups[group].label, 10, "#ffffff", 'text-anchor="middle" font-weight="700"')
+    yield "</g>"
+
+
+def _words(box: Box, spot: Spot, *, is_open: bool) -> Iterator[str]:
+    x, y = spot.x + 12, spot.y
+    pill = box.kind == "output"
+    base = y + (19 if is_open or not (pill or not box.name) else spot.height / 2 + 4.5)
+    title, name = shorten(box.title), shorten(box.name)
+    if pill:
+        title, name = (f"{title} {name}" if name else title), ""
+        yield _text(spot.x + spot.width / 2, base, title, 12, LIGHT.text, 'text-anchor="middle" font-weight="600"')
+        return
+    yield _text(x, base, title, 13, LIGHT.text, 'font-weight="600"')
+    right = spot.x + spot.width - 12
+    if is_open:
+        yield _text(right, base, name, 11, LIGHT.quiet, 'text-anchor="end"')
+        return
+    if box.hint:
+        yield _text(right, base, box.hint, 11, LIGHT.quiet, 'text-anchor="end"')
+    if name:
+        yield _text(x, y + 35, name, 11, LIGHT.quiet)
+    if box.mask:
+        words = {"made": "+ mask", "dropped": "mask ends", "made dropped": "other mask"}[box.mask]
+        yield _text(right, y + 35, words, 10, LIGHT.mask, 'text-anchor="end" font-weight="600"')
+
+
+def _rect(x: float, y: float, width: float, height: float, radius: float, look: str) -> str:
+    return f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" rx="{_n(radius)}" {look}/>'
+
+
+def _text(x: float, y: float, text: str, size: int, colour: str, more: str = "") -> str:
+    return (
+        f'<text x="{_n(x)}" y="{_n(y)}" font-size="{size}" fill="{colour}"{" " * bool(more)}{more}>{quote(text)}</text>'
+    )

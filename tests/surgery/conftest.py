@@ -1,0 +1,16 @@
+"""What tests of the surgery need around them."""
+
+import keras
+import pytest
+
+
+@pytest.fixture
+def double():
+    """Numbers of double precision, which JAX has only on request."""
+    if keras.backend.backend() != "jax":
+        yield
+        return
+    import jax
+
+    with jax.enable_x64(True):
+        yield
