@@ -22,7 +22,7 @@ QUIET  := CUDA_VISIBLE_DEVICES=-1 JAX_PLATFORMS=cpu TF_CPP_MIN_LOG_LEVEL=3
 pytest  = $(QUIET) OMP_NUM_THREADS=1 KERAS_BACKEND=$(1) $(2)/bin/python -m pytest -n $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-jax test-torch test-tensorflow test-oldest zoo bench bench-check check clean
+.PHONY: help demo test test-jax test-torch test-tensorflow test-oldest zoo bench bench-check check chromium clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) \
@@ -31,20 +31,28 @@ help: ## list the targets
 demo: .venv-demo/.ready ## clone two models and show what was compared (JAX on the CPU)
 	@$(QUIET) KERAS_BACKEND=jax .venv-demo/bin/python -m ramet demo
 
-test: .venv/.ready ## every test, once on each of the three backends
+test: .venv/.ready chromium ## every test, once on each of the three backends
 	@failed=; \
 	$(foreach b,$(BACKENDS),echo "== tests on $(b)"; \
 	  $(call pytest,$(b),.venv) --dist loadfile $(ARGS) || failed="$$failed $(b)";) \
 	$(verdict)
 
-test-jax: .venv/.ready ## every test on JAX
+test-jax: .venv/.ready chromium ## every test on JAX
 test-torch: .venv/.ready ## every test on PyTorch
 test-tensorflow: .venv/.ready ## every test on TensorFlow
 test-jax test-torch test-tensorflow:
 	@$(call pytest,$(@:test-%=%),.venv) --dist loadfile $(ARGS)
 
-test-oldest: .venv-oldest/.ready ## every test on JAX with the oldest supported Keras
+test-oldest: .venv-oldest/.ready chromium ## every test on JAX with the oldest supported Keras
 	@$(call pytest,jax,.venv-oldest) --dist loadfile $(ARGS)
+
+# Pages are tested in a real browser. Where it cannot be installed, their tests are skipped and say so.
+chromium:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || { \
+	  echo "installing chromium, for the tests of pages ..."; \
+	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	    && { apt-get install -qy --no-install-recommends chromium || { apt-get update -q && apt-get install -qy --no-install-recommends chromium; }; } >/dev/null 2>&1 \
+	  || echo "ramet: chromium could not be installed; the tests of pages are skipped. 'apt-get install chromium' as root runs them." >&2; }
 
 zoo: .venv/.ready ## every architecture of keras.applications, on each backend (slow)
 	@failed=; \

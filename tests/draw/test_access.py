@@ -91,7 +91,7 @@ def test_the_keyboard_alone_reaches_every_box(visit: Open) -> None:
         ["Dense", "d"],
         ["Dense", "d#2"],
         ["Add", "add"],
-        ["Output", "(None, 8)"][:1] + seen[-1].split(", ")[1:2],
+        ["Output"],
     ]
     page.press("ArrowUp", "Enter")
     assert "Add" in page.panel()

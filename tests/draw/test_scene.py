@@ -195,3 +195,14 @@ def test_edges_without_end_cost_no_more_than_their_budget() -> None:
 
     assert sum(len(box.bends) for box in scene.boxes) <= 4_000
     assert sum(len(box.edges) for box in scene.boxes) >= 150 * 151 // 2
+
+
+def test_a_broken_graph_is_drawn_as_far_as_it_goes() -> None:
+    calls = (call("x"), call("d", Ref("x", 7)), call("ghost", Ref("nowhere")), call("e", Ref("f")), call("f", Ref("e")))
+    graph = Graph("broken", "Functional", ops=(input_op("x"), dense("d", 8, 8)), calls=calls, outputs=Ref("away"))
+    scene = drawn(graph)
+
+    assert inside(scene, scene.boxes[0]) == ["x", "d", "ghost", "e", "f"]
+    assert [box.title for box in scene.boxes[1:]] == ["Input", "Dense", "?", "?", "?"]
+    assert scene.groups == []
+    assert len(scene.boxes[0].edges) == 3
