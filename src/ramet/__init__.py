@@ -1,6 +1,11 @@
 """Exact, independent twins of Keras models."""
 
-from ramet import edits, errors
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+from ramet import errors
 from ramet._api import (
     capture,
     clone,
@@ -17,8 +22,11 @@ from ramet._api import (
     transfer,
     verify,
 )
-from ramet._edit import Recipe
-from ramet._select import anything, feeds, named, nth, of_class, reads, where, with_config
+
+if TYPE_CHECKING:
+    from ramet import edits
+    from ramet._edit import Recipe
+    from ramet._select import anything, feeds, named, nth, of_class, reads, where, with_config
 
 __all__ = [
     "Recipe",
@@ -48,3 +56,21 @@ __all__ = [
     "with_config",
 ]
 __version__ = "0.1.0"
+
+_SELECTORS = ("anything", "feeds", "named", "nth", "of_class", "reads", "where", "with_config")
+# Where the names are that are imported when they are first asked for: the command line starts without them.
+_LATER = {"Recipe": "ramet._edit", **dict.fromkeys(_SELECTORS, "ramet._select")}
+
+
+def __getattr__(name: str) -> object:
+    if name == "edits":
+        return importlib.import_module("ramet.edits")
+    if name not in _LATER:
+        raise AttributeError(f"module 'ramet' has no attribute {name!r}")
+    value: object = getattr(importlib.import_module(_LATER[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

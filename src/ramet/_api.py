@@ -280,9 +280,16 @@ def diff(before: Any, after: Any) -> Diff:
     if all(files):
         from ramet._diff import diff_graphs
         from ramet._files import read_archive
+        from ramet._graph import freeze_dict
 
-        ours, theirs = read_archive(before), read_archive(after)
-        return diff_graphs(ours.graph, theirs.graph, weights=(ours.weights, theirs.weights))
+        with read_archive(before) as ours, read_archive(after) as theirs:
+            # Keras 2 wrote these settings in another form: they would all seem changed.
+            known = ours.kind == theirs.kind == "model"
+            settings = [
+                None if file.compile_config is None else freeze_dict(file.compile_config) for file in (ours, theirs)
+            ]
+            compiled = (settings[0], settings[1]) if known else None
+            return diff_graphs(ours.graph, theirs.graph, (ours.weights, theirs.weights), compiled)
     if any(files):
         raise ArgumentError(
             "Cannot compare a model with a file: a file does not tell everything that a model is.",

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,21 @@ BACKENDS = ("jax", "torch", "tensorflow")
 # Backends add in different orders: of the largest number, a part in ten thousand for float32, and more for halves.
 TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
 _SECONDS = 600
+WORKER = ("ramet._verify.worker",)
 
 
-def verify_across(path: Path, backends: list[str], tolerance: Tolerance, seed: int) -> Report:
-    """A check for each backend after the first that could run, against that one."""
+def verify_across(
+    path: Path, backends: list[str], tolerance: Tolerance, seed: int, worker: Sequence[str] = WORKER
+) -> Report:
+    """A check for each backend after the first that could run, against that one.
+
+    Args:
+        path: Of the file.
+        backends: Their names.
+        tolerance: How far outputs may be apart.
+        seed: Of the inputs.
+        worker: The module that loads and runs the file, and arguments for it.
+    """
     for name in backends:
         if name not in BACKENDS:
             raise ArgumentError(
@@ -41,7 +53,7 @@ def verify_across(path: Path, backends: list[str], tolerance: Tolerance, seed: i
     with tempfile.TemporaryDirectory() as folder:
         inputs = Path(folder) / "inputs.npz"
         for name in backends:
-            outputs = _run(path, name, inputs, Path(folder) / f"{name}.npz", seed)
+            outputs = _run(path, name, inputs, Path(folder) / f"{name}.npz", seed, worker)
             if isinstance(outputs, str):
                 checks.append(Check(name, "not run", reason=outputs))
             elif first is None:
@@ -66,11 +78,13 @@ def _compare(
     return findings.check(f"{len(outputs)} outputs as on {first[0]}, within the tolerance")
 
 
-def _run(path: Path, backend: str, inputs: Path, outputs: Path, seed: int) -> dict[str, list[Any]] | str:
+def _run(
+    path: Path, backend: str, inputs: Path, outputs: Path, seed: int, worker: Sequence[str]
+) -> dict[str, list[Any]] | str:
     """The outputs by path, or why there are none."""
     if importlib.util.find_spec(backend) is None:
         return f"{backend} is not installed"
-    command = [sys.executable, "-m", "ramet._verify.worker", str(path), str(inputs), str(outputs), str(seed)]
+    command = [sys.executable, "-m", *worker, str(path), str(inputs), str(outputs), str(seed)]
     environment = {**os.environ, "KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3"}
     try:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False)

@@ -11,7 +11,7 @@ from typing import Any
 import keras
 
 from ramet._keras.counters import names_untouched
-from ramet._keras.randomness import randomness_untouched
+from ramet._keras.randomness import randomness_untouched, start_alike
 from ramet._keras.version import check_version
 from ramet._verify.checks import CHECKS
 from ramet._verify.compare import Tolerance, check_tolerance
@@ -43,7 +43,7 @@ def verify(
         return _across(model, twin, list(backends), tolerance, seed)
     chosen = _chosen(only, skip)
     with names_untouched(), randomness_untouched():
-        ours, theirs = _model(model, "the original"), _model(twin, "the other")
+        ours, theirs = _model(model, "the original", seed), _model(twin, "the other", seed)
         pair = Pair(ours, theirs, tolerance=tolerance, seed=seed, inputs=inputs, targets=targets)
         tell = teller(progress, big=_is_big(ours))
         checks = []
@@ -91,9 +91,13 @@ def _chosen(only: Iterable[str] | str | None, skip: Iterable[str] | str | None) 
     return [name for name in CHECKS if (only is None or name in wanted) and name not in unwanted]
 
 
-def _model(given: Any, which: str) -> Any:
+def _model(given: Any, which: str, seed: int) -> Any:
     if isinstance(given, str | os.PathLike):
-        return keras.saving.load_model(given)
+        # A file does not keep random choices: a `Dropout` without a seed draws one whenever it is made. They are made
+        # alike, or no two files of such a model would be equal.
+        with names_untouched():
+            start_alike(seed)
+            return keras.saving.load_model(given)
     if not isinstance(given, keras.Model):
         raise NotAModelError(
             f"Cannot verify an object of class {type(given).__name__} ({which}): it is not a model.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,9 @@ from ramet._verify.findings import NotRun
 from ramet._verify.pair import Pair
 
 
-def main(path: str, inputs: str, outputs: str, seed: int) -> None:
+def main(path: str, inputs: str, outputs: str, seed: int, load: Callable[[str], Any] = keras.saving.load_model) -> None:
     """Load, run every case, write the outputs. The first process to get so far writes the inputs for the others."""
-    model = keras.saving.load_model(path)
+    model = load(path)
     pair = Pair(model, model, seed=seed)
     if Path(inputs).is_file():
         cases = _read(pair, Path(inputs))

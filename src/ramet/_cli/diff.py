@@ -1,0 +1,127 @@
+"""`ramet diff`: what is different between two model files."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ramet._cli.command import Command
+from ramet._cli.exit_code import ExitCode
+from ramet._cli.option import file_name
+from ramet._cli.terminal import Progress, has_colour, paint, say, tell
+from ramet._cli.writing import check_target
+
+if TYPE_CHECKING:
+    from ramet._diff import Diff
+    from ramet._files import ModelFile, Weights
+    from ramet._graph import FrozenDict
+
+__all__ = ["COMMAND", "compare", "diff_text"]
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "before", type=file_name, metavar="a", help="a .keras file or folder, a .weights.h5, or a .h5 of Keras 2"
+    )
+    parser.add_argument("after", type=file_name, metavar="b", help="another")
+    way = parser.add_mutually_exclusive_group()
+    way.add_argument("--json", action="store_true", help="as JSON, with every change")
+    way.add_argument("--markdown", action="store_true", help="as Markdown, for a pull request")
+    way.add_argument("--html", type=file_name, metavar="OUT", help="draw it: a page to explore (.html), or a .svg")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from ramet._files import read_archive
+
+    if options.html is not None:
+        check_target(options.html, ".html", ".svg")
+    with read_archive(options.before) as before, read_archive(options.after) as after:
+        diff = compare(before, after)
+        if options.json:
+            say(diff.to_json())
+        elif options.markdown:
+            say(diff.to_markdown())
+        elif options.html is not None:
+            _draw(after, diff, options.html)
+        else:
+            say(diff_text(diff, colour=has_colour(sys.stdout, wanted=not options.no_color)))
+    return ExitCode.DIFFERENT if diff else ExitCode.DONE
+
+
+def compare(before: ModelFile, after: ModelFile) -> Diff:
+    """The diff of two files, with a bar on a terminal while weights are read.
+
+    A model and weights alone have only weights in common: nothing else is compared then.
+    """
+    from ramet._diff import Diff, diff_graphs
+    from ramet._diff.weight import compare_weights
+
+    compiled = (_compiled(before), _compiled(after)) if before.kind == after.kind == "model" else None
+    with Progress(len(before.weights)) as progress:
+        weights = _Told(before.weights, progress), after.weights
+        if (before.kind == "weights") != (after.kind == "weights"):
+            paths = dict.fromkeys([*before.weights, *after.weights])
+            compared, changes = compare_weights([(path, path) for path in paths], *weights)
+            return Diff(before.graph.name, after.graph.name, tuple(changes), (), compared)
+        return diff_graphs(before.graph, after.graph, weights=weights, compiled=compiled)
+
+
+class _Told:
+    """Weights that say which one is read."""
+
+    def __init__(self, weights: Weights, progress: Progress) -> None:
+        self._weights, self._progress = weights, progress
+
+    def paths(self) -> Iterable[str]:
+        return self._weights.paths()
+
+    def read(self, path: str) -> Any:
+        self._progress.step(f"comparing {path}")
+        return self._weights.read(path)
+
+
+def _compiled(file: ModelFile) -> FrozenDict | None:
+    from ramet._graph import freeze_dict
+
+    return None if file.compile_config is None else freeze_dict(file.compile_config)
+
+
+def _draw(after: ModelFile, diff: Diff, target: Path) -> None:
+    from ramet._draw import draw_graph
+
+    draw_graph(after.graph, diff=diff, weights=after.weights).save(target)
+    tell(f"wrote {target}")
+
+
+def diff_text(diff: Diff, *, colour: bool) -> str:
+    """The diff as text; in colour, with titles in bold, what was added in green, what was removed in red."""
+    # What the library says to people who write Python, in the words of the command line.
+    text = str(diff).replace("; `to_json()` has all", "; `ramet diff --json` has all")
+    if not colour:
+        return text
+    lines = []
+    for number, line in enumerate(text.split("\n")):
+        style = {"  +": "green", "  -": "red"}.get(line[:3])
+        if style is None and (number == 0 or not line.startswith(" ")):
+            style = "bold"
+        lines.append(paint(line, style) if style and line else line)
+    return "\n".join(lines)
+
+
+COMMAND = Command(
+    "diff",
+    "what is different between two model files, weights included",
+    "Compare two model files: layers, settings, calls, masks, sharing, compile settings, weights. Nothing in them is\n"
+    "run, and Keras is not needed. The exit code is 0 if they are equal and 1 if they differ.",
+    (
+        ("ramet diff before.keras after.keras", "what changed, in sections"),
+        ("ramet diff a.keras b.keras --markdown", "for a pull request"),
+        ("ramet diff a.keras b.keras --html d.html", "drawn on the graph, to explore"),
+        ("ramet diff a.weights.h5 b.weights.h5 --json", "for programs; docs/cli.md tells the schema"),
+    ),
+    _add_arguments,
+    _run,
+)

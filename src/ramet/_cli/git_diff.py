@@ -1,0 +1,80 @@
+"""`ramet git-diff`: what git calls to show how a model file changed."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ramet._cli.command import Command
+from ramet._cli.diff import compare, diff_text
+from ramet._cli.exit_code import ExitCode
+from ramet._cli.show import show_text
+from ramet._cli.terminal import has_colour, paint, printable, say
+from ramet.errors import ModelFileError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["COMMAND"]
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "given",
+        nargs="+",
+        metavar="ARGUMENT",
+        help="as git gives them: path, old-file, old-hex, old-mode, new-file, new-hex, new-mode",
+    )
+
+
+def _run(options: argparse.Namespace) -> int:
+    # git draws through a pager, and says by this whether that takes colours.
+    paged = os.environ.get("GIT_PAGER_IN_USE") == "true" and not os.environ.get("NO_COLOR")
+    colour = not options.no_color and (paged or has_colour(sys.stdout, wanted=True))
+    name, files = printable(options.given[0]), options.given[1:]
+    title = f"model {name}"
+    say(paint(title, "bold") if colour else title)
+    if len(files) < 6:
+        say("  unmerged")
+        return ExitCode.DONE
+    try:
+        say(_told(files[0], files[3], colour=colour))
+    except ModelFileError as error:
+        # Any other exit code than 0 would stop git, with the files behind this one unseen.
+        say(printable(str(error)))
+    return ExitCode.DONE
+
+
+def _told(old: str, new: str, *, colour: bool) -> str:
+    from ramet._files import read_archive
+
+    if os.devnull in (old, new):
+        added = old == os.devnull
+        with read_archive(Path(new if added else old)) as file:
+            text = show_text(file, weights=False, colour=False)
+        return _signed(text.split("\n"), "+" if added else "-", colour=colour)
+    with read_archive(Path(old)) as before, read_archive(Path(new)) as after:
+        return diff_text(compare(before, after), colour=colour)
+
+
+def _signed(lines: Sequence[str], sign: str, *, colour: bool) -> str:
+    signed = [f"{sign} {line}".rstrip() for line in lines]
+    style = "green" if sign == "+" else "red"
+    return "\n".join(paint(line, style) for line in signed) if colour else "\n".join(signed)
+
+
+COMMAND = Command(
+    "git-diff",
+    "the diff of model files for git, which calls it",
+    "Show how a model file changed, called by git with its own arguments. docs/cli.md tells the set-up, of two lines.\n"
+    "The exit code is 0 also for a file that cannot be read, which is then said: git would stop at another.",
+    (
+        ("echo '*.keras diff=keras' >> .gitattributes", "say which files are models"),
+        ("git config diff.keras.command 'ramet git-diff'", "and what shows how they changed"),
+    ),
+    _add_arguments,
+    _run,
+)

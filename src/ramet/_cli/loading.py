@@ -1,0 +1,201 @@
+"""The way to a live model: choose a backend, import the user's modules, scan the file, load it."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import importlib.util
+import json
+import os
+import sys
+import types
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ramet._cli.option import BACKENDS
+from ramet._cli.problem import UnsafeFileError
+from ramet._cli.terminal import printable, tell
+from ramet.errors import ArgumentError, ModelFileError
+
+if TYPE_CHECKING:
+    from ramet._files import Finding
+
+__all__ = ["check_safe", "choose_backend", "import_modules", "live", "load", "load_alike", "parameters_of"]
+
+
+@contextlib.contextmanager
+def live(options: argparse.Namespace) -> Iterator[None]:
+    """Keras on the backend asked for. What libraries print inside is talk, and warnings take a line each."""
+    choose_backend(options.backend)
+    with contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():
+        warnings.showwarning = _tell_warning  # type: ignore[assignment]  # takes whatever comes behind the message
+        yield
+
+
+def _tell_warning(message: Warning | str, *_: object) -> None:
+    tell(f"warning: {' '.join(str(message).split())}")
+
+
+def choose_backend(asked: str | None) -> None:
+    """Have Keras run on a backend, once it is imported; an installed one, if nobody has said which."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    loaded = sys.modules.get("keras")
+    if loaded is not None:
+        running = loaded.backend.backend()
+        if asked not in (None, running):
+            raise ArgumentError(
+                f"Cannot use the backend '{asked}': Keras runs on '{running}' in this process already.",
+                fix="run the command in a process of its own.",
+            )
+        return
+    if asked is None:
+        # Keras begins with TensorFlow where nobody has said anything, also where only another one is installed.
+        wanted = os.environ.get("KERAS_BACKEND") or _configured()
+        installed = [name for name in BACKENDS if _is_installed(name)]
+        if wanted in BACKENDS and wanted not in installed and installed:
+            os.environ["KERAS_BACKEND"] = installed[0]
+            tell(f"using the backend {installed[0]}: {wanted} is not installed.")
+        return
+    if not _is_installed(asked):
+        raise ArgumentError(
+            f"Cannot use the backend '{asked}': it is not installed.", fix=f"pip install 'ramet[{asked}]'."
+        )
+    os.environ["KERAS_BACKEND"] = asked
+
+
+def _configured() -> str:
+    """The backend in Keras' own settings file."""
+    home = Path(os.environ.get("KERAS_HOME") or Path("~/.keras").expanduser())
+    try:
+        settings = json.loads((home / "keras.json").read_text())
+        found = settings.get("backend")
+    except (OSError, ValueError, AttributeError):
+        found = None
+    return found if isinstance(found, str) else "tensorflow"
+
+
+def _is_installed(backend: str) -> bool:
+    return importlib.util.find_spec(backend) is not None
+
+
+def import_modules(names: list[str]) -> dict[str, Any]:
+    """The user's classes and functions by name, from the modules given with `--import`."""
+    folder = str(Path.cwd())
+    if names and folder not in sys.path and "" not in sys.path:
+        # Last, so that a file there never stands in for a module of Python's.
+        sys.path.append(folder)
+    found: dict[str, Any] = {}
+    for name in names:
+        try:
+            module = importlib.import_module(name)
+        except Exception as error:
+            raise ArgumentError(
+                f"Cannot import '{printable(name)}': it raised {type(error).__name__}.",
+                found=printable(str(error).partition("\n")[0]),
+                fix="give the name of a module as Python imports it, from this folder or installed: --import my_layers.",
+            ) from error
+        found |= _own_objects(module)
+    return found
+
+
+def _own_objects(module: types.ModuleType) -> dict[str, Any]:
+    """The classes and functions that are at home in a module, or below it; what it only uses is somebody else's.
+
+    Keras would take a function called `relu` for its own wherever a file says "relu": such names are left to Keras.
+    """
+    from ramet._files.scan.names import is_known_name
+
+    found = {}
+    for name, value in vars(module).items():
+        if isinstance(value, type) or (isinstance(value, types.FunctionType) and not is_known_name(name)):
+            home = value.__module__
+            if home == module.__name__ or home.startswith(f"{module.__name__}."):
+                found[name] = value
+    return found
+
+
+def check_safe(path: Path, options: argparse.Namespace) -> None:
+    """Refuse a file that is not safe to load, unless the user trusts it."""
+    from ramet._files import scan
+
+    open_findings = [one for one in scan(path).findings if not _is_allowed(one, options)]
+    if not open_findings:
+        return
+    first = open_findings[0]
+    more = f" and {len(open_findings) - 1} more" if len(open_findings) > 1 else ""
+    if options.trust:
+        tell(f"trusted: {first.what} ({first.path or first.place}){more}")
+        return
+    classes = all(one.kind in ("class", "function") and one.severity == "trust" for one in open_findings)
+    way_out = "give the module that defines it with --import, or " if classes else ""
+    raise UnsafeFileError(
+        f"Cannot load '{printable(str(path))}': it is not known to be safe.",
+        found=f"{printable(first.what)}{more}",
+        fix=f"look at `ramet scan {printable(path.name)}`; then {way_out}load it all the same with --trust.",
+        path=first.path or first.place,
+    )
+
+
+def _is_allowed(finding: Finding, options: argparse.Namespace) -> bool:
+    """Whether a finding is harmless here.
+
+    Keras, since the oldest that ramet supports, takes classes and functions by name from its registry and from what it is handed:
+    from the modules that the user gave, that is, and from nowhere else.
+    """
+    if finding.severity == "note":
+        return True
+    return finding.severity == "trust" and finding.kind in ("class", "function") and bool(options.modules)
+
+
+def load_alike(paths: list[Path], options: argparse.Namespace, custom: dict[str, Any]) -> Iterator[Any]:
+    """The live models in files, each with the random choices that a file does not keep made alike.
+
+    A `Dropout` without a seed draws one whenever it is made. Two files of one model would never be equal otherwise.
+    """
+    from ramet._keras.counters import names_untouched
+    from ramet._keras.randomness import randomness_untouched, start_alike
+
+    for path in paths:
+        with names_untouched(), randomness_untouched():
+            start_alike(options.seed)
+            model = load(path, options, custom)
+        yield model
+
+
+def load(path: Path, options: argparse.Namespace, custom: dict[str, Any]) -> Any:
+    """The live model in a file; inside `live`."""
+    from ramet._files import read_archive
+
+    with read_archive(path) as file:
+        if file.kind == "weights":
+            raise ModelFileError(
+                f"Cannot load '{printable(str(path))}': it holds weights, and no model.",
+                fix="give the .keras file of the model.",
+                path=str(path),
+            )
+    import keras
+
+    try:
+        return keras.saving.load_model(path, custom_objects=custom, safe_mode=not options.trust)
+    except Exception as error:
+        raise ModelFileError(
+            f"Cannot load '{printable(str(path))}': Keras {keras.__version__} does not take it.",
+            found=printable(f"{type(error).__name__}: {_shortened(str(error))}"),
+            fix="if it names a class of your own, give its module with --import; else see `ramet show` and `ramet scan`.",
+            path=str(path),
+        ) from error
+
+
+def _shortened(text: str, limit: int = 300) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else f"{line[: limit - 3]}..."
+
+
+def parameters_of(model: Any) -> int:
+    """How many numbers the weights of a live model hold."""
+    import math
+
+    return sum(math.prod(weight.shape) for weight in model.weights)
