@@ -68,8 +68,25 @@ def adopt_graph(model: Any, donor: Any) -> None:
     for attribute in _GRAPH:
         if attribute in donor.__dict__:
             model.__dict__[attribute] = donor.__dict__[attribute]
+    _depend_like(model, donor)
     model.__dict__["output_names"][:] = list(donor.output_names)
     _hold(model, donor.layers, old_ops)
+
+
+def _depend_like(model: Any, donor: Any) -> None:
+    """TensorFlow: a checkpoint refers to the new graph, by the names of the attributes, and lets the old one go."""
+    ours, theirs = (one.__dict__.get(names.TF_DEPENDENCY_NAMES) for one in (model, donor))
+    if ours is None or theirs is None:
+        return
+    for attribute in set(_GRAPH) & set(ours):
+        if attribute in theirs:
+            ours[attribute] = theirs[attribute]
+        else:
+            del ours[attribute]
+    references = model.__dict__[names.TF_DEPENDENCIES]
+    kept = [one for one in references if one.name in ours]
+    calls.empty(references)
+    calls.put(references, [type(one)(one.name, ours[one.name]) for one in kept])
 
 
 def adopt_sequence(model: Any, donor: Any) -> None:
