@@ -1,7 +1,5 @@
 """`inputs=`: everything that may stand for a model's inputs, and what is said about everything else."""
 
-import re
-
 import keras
 import numpy as np
 import pytest
@@ -10,7 +8,7 @@ from keras import layers, ops
 import ramet
 from tests.support.graph_models import MODELS, inputs_of
 from tests.support.twins import assert_equal_values, outputs
-from tests.support.versions import KERAS, needs_keras
+from tests.support.versions import in_words_of_keras, needs_keras
 
 
 def _two_inputs():
@@ -288,11 +286,6 @@ WRONG = {
         ),
     ),
 }
-
-
-def in_words_of_keras(text):
-    """What a layer itself says, in the words of the Keras under test."""
-    return text if KERAS >= (3, 13) else re.sub(r" with name 'None' of layer '(\w+)'", r' of layer "\1"', text)
 
 
 @pytest.mark.parametrize("name", WRONG)

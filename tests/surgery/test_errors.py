@@ -11,6 +11,7 @@ from ramet import errors, of_class
 from tests.support.graph_models import Tree
 from tests.support.state_models import floats
 from tests.support.twins import values
+from tests.support.versions import in_words_of_keras
 from tests.surgery.expect import edited
 
 
@@ -74,7 +75,7 @@ def test_a_replacement_that_does_not_fit_its_consumers_names_both_sides_and_shap
 
     error = refused(model, e.replace("hidden", lambda old: layers.Dense(7, name="wide")), kind=errors.DoesNotFitError)
 
-    assert str(error) == (
+    assert str(error) == in_words_of_keras(
         "Cannot edit 'small': 'logits' does not take what 'wide' gives.\n"
         "  expected: (None, 3) from 'hidden', as before\n"
         "  found:    (None, 7) from 'wide'; ValueError: Input 0 with name 'None' of layer 'logits' is incompatible with "

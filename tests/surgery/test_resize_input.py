@@ -8,6 +8,7 @@ from keras import layers
 import ramet
 from ramet import edits as e
 from tests.support.state_models import floats
+from tests.support.versions import needs_keras
 from tests.surgery.expect import assert_edited, assert_saved, edited, scrambled, value
 
 
@@ -158,6 +159,7 @@ def test_another_number_of_sizes():
     )
 
 
+@needs_keras(3, 15, "a convolution takes an input that is smaller than its kernel")
 def test_a_size_that_is_too_small_says_which_layer_refused_it():
     with pytest.raises(ramet.errors.RebuildError) as caught:
         ramet.edit(conv(), e.resize_input((2, 2, 3)))

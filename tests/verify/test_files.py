@@ -1,5 +1,7 @@
 """Two files, and one file on several backends."""
 
+from importlib.util import find_spec
+
 import keras
 import numpy as np
 import pytest
@@ -36,6 +38,7 @@ def test_two_files_are_compared(saved, tmp_path):
     assert changed["state"].differences[0].path == "d/bias"
 
 
+@pytest.mark.skipif(find_spec("torch") is None, reason="needs two backends; installing torch lifts this")
 def test_a_file_runs_alike_on_the_backends_that_are_installed(saved):
     report = verify(saved[1], backends=["jax", "torch"])
 

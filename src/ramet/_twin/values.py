@@ -92,7 +92,10 @@ def _variables(model: Any) -> list[Any]:
 def _same_bits(old: Any, new: Any) -> bool:
     if old.__dict__.get(names.VALUE) is None:
         return True  # JAX: what was read was checked when it was read
-    before, after = np.asarray(old), np.asarray(new)
+    try:
+        before, after = np.asarray(old), np.asarray(new)
+    except RuntimeError as error:  # JAX: donated to a step of another thread between the two
+        raise UnsettledError from error
     return before.tobytes() == after.tobytes()
 
 
