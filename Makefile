@@ -22,7 +22,7 @@ QUIET  := CUDA_VISIBLE_DEVICES=-1 JAX_PLATFORMS=cpu TF_CPP_MIN_LOG_LEVEL=3
 pytest  = $(QUIET) OMP_NUM_THREADS=1 KERAS_BACKEND=$(1) $(2)/bin/python -m pytest -n $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-jax test-torch test-tensorflow test-oldest zoo bench bench-check check chromium clean
+.PHONY: help demo test test-jax test-torch test-tensorflow test-oldest zoo bench bench-growth bench-check check chromium clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) \
@@ -60,8 +60,12 @@ zoo: .venv/.ready ## every architecture of keras.applications, on each backend (
 	  $(call pytest,$(b),.venv) -m zoo $(ARGS) || failed="$$failed $(b)";) \
 	$(verdict)
 
-bench: .venv/.ready ## ramet.clone beside every other way of copying a model, on each backend (ten minutes or more)
+bench: .venv/.ready bench-growth ## ramet.clone beside every other way of copying a model, on each backend (ten minutes or more)
 	@.venv/bin/python -m bench $(ARGS)
+
+bench-growth: .venv/.ready ## how the work on graphs, and on two of them, grows with their size
+	@.venv/bin/python -m bench.graph_growth
+	@.venv/bin/python -m bench.diff_growth
 
 bench-check: .venv/.ready ## the same, and fail where a ratio fell by more than a third of what is stored
 	@.venv/bin/python -m bench.check $(ARGS)
