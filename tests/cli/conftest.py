@@ -1,6 +1,7 @@
 """Commands, run in this process or in one of their own, on files made without Keras."""
 
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -38,6 +39,11 @@ def ramet(capsys, tmp_path, monkeypatch):
     return run
 
 
+def _heed_interrupts():
+    """Tests that run in the background of a shell are started with Ctrl-C ignored, and so would be what they start."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.fixture
 def spawn(tmp_path):
     """Runs a command as a user does: a process of its own, in an empty folder."""
@@ -54,6 +60,7 @@ def spawn(tmp_path):
             check=False,
             stdin=subprocess.DEVNULL,
             env=environment,
+            preexec_fn=_heed_interrupts,
             **settings,
         )
         return Done(done.returncode, done.stdout, done.stderr)
