@@ -244,3 +244,16 @@ def assert_close(ours, theirs):
     assert len(ours) == len(theirs)
     for a, b in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(a.astype("float32"), b.astype("float32"), rtol=1e-5, atol=1e-6)
+
+
+def test_each_mask_argument_follows_the_tensor_it_belongs_to():
+    query, ids = keras.Input((3, 4), name="query"), keras.Input((5,), dtype="int32", name="ids")
+    value = layers.Embedding(7, 4, mask_zero=True, name="embed")(ids)
+    attention = layers.MultiHeadAttention(2, 3, name="attention")
+    model = keras.Model([query, ids], attention(query, value, value_mask=value._keras_mask), name="m")
+
+    rebuilt = ramet.clone(model, inputs=same_inputs(model))
+
+    assert ramet.capture(rebuilt) == ramet.capture(model)
+    data = [np.ones((2, 3, 4), "float32"), np.array([[1, 2, 0, 0, 0], [3, 4, 5, 6, 0]])]
+    np.testing.assert_array_equal(rebuilt.predict(data, verbose=0), model.predict(data, verbose=0))

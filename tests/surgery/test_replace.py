@@ -464,3 +464,31 @@ def test_a_wrapper_without_the_layer_is_refused():
         "  found:    a Dense without it\n"
         "  fix: build the wrapper around the layer that the function is given, or use replace."
     )
+
+
+def test_a_mask_that_the_user_passed_is_never_dropped():
+    x, mask = keras.Input((5, 4), name="x"), keras.Input((5,), dtype="bool", name="mask")
+    model = keras.Model([x, mask], layers.LSTM(4, name="lstm")(x, mask=mask), name="m")
+
+    with pytest.raises(ramet.errors.DoesNotFitError) as caught:
+        ramet.edit(model, e.replace("lstm", lambda old: layers.Dense(4, name="dense")))
+
+    assert "mask" in str(caught.value)
+
+
+def test_weights_that_share_a_name_are_carried_in_their_order():
+    class Pair(layers.Layer):
+        def build(self, shape):
+            self.first = self.add_weight(shape=(shape[-1],), name="w")
+            self.second = self.add_weight(shape=(shape[-1],), name="w")
+
+        def call(self, x):
+            return x * self.first + self.second
+
+    x = keras.Input((3,), name="x")
+    model = keras.Model(x, Pair(name="pair")(x), name="m")
+    model.get_layer("pair").set_weights([np.full(3, 2.0), np.full(3, 5.0)])
+
+    new = ramet.edit(model, e.replace("pair", lambda old: Pair(name="other")))
+
+    np.testing.assert_array_equal(value(new(np.ones((1, 3), "float32"))), [[7.0, 7.0, 7.0]])

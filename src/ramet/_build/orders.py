@@ -115,16 +115,17 @@ class Orders:
         return id(call) in self.calls or op in self.again or op in self.swap
 
 
-def accepted(op: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
+def accepted(op: Any, kwargs: dict[str, Any], *, mask_was_passed: bool) -> dict[str, Any]:
     """The keyword arguments for an op that stands for another: without those that only the other could take.
 
-    A mask that was found and the phase of training go to layers that take them, as always.
+    A mask that was found and the phase of training go to layers that take them, as always. A mask that the user passed is
+    never dropped: an op that cannot take it refuses it.
     """
     if not isinstance(op, keras.Layer):
         return kwargs
     dropped = [
         name
-        for name in ("mask", "training")
+        for name in (("training",) if mask_was_passed else ("mask", "training"))
         if name in kwargs and structure.default_of(op, name) is inspect.Parameter.empty
     ]
     return {name: value for name, value in kwargs.items() if name not in dropped}

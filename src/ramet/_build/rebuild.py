@@ -16,7 +16,7 @@ from ramet._build.mask import KeptMasks
 from ramet._build.orders import Orders, accepted
 from ramet._build.origin import Origin
 from ramet._build.trampoline import Work
-from ramet._capture.masks import mask_kinds
+from ramet._capture.masks import mask_kinds, mask_owner
 from ramet._capture.sequence import ordered
 from ramet._graph import MaskKind
 from ramet._keras import rewire, structure
@@ -79,7 +79,8 @@ def rebuild(
             continue  # a mask that was needed before its turn
         op = orders.swap.get(id(call.operation), call.operation)
         args, kwargs = arguments_of(call, replaced)
-        kwargs = kwargs if op is call.operation else accepted(op, kwargs)
+        if op is not call.operation:
+            kwargs = accepted(op, kwargs, mask_was_passed=("mask", "explicit") in mask_kinds(call))
         origin.follow(call)
         if op is call.operation and structure.function_of(op) is not None:
             fitting = origin.fit.inputs_for(call, args, kwargs)
@@ -129,7 +130,8 @@ def arguments_of(call: Any, replaced: dict[int, Any]) -> tuple[tuple[Any, ...], 
     for place, kind in kinds:
         if kind == "explicit":
             continue
-        found = keras.tree.map_structure(structure.mask_of, args[0] if args else next(iter(kwargs.values())))
+        named = structure.arguments_by_name(call.operation, args, kwargs)
+        found = keras.tree.map_structure(structure.mask_of, named[mask_owner(list(named), place)])
         if isinstance(place, str):
             kwargs[place] = found
         else:

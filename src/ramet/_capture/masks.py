@@ -37,10 +37,15 @@ def _mask_arguments(call: Any) -> Iterator[tuple[int | str, Any, Any]]:
     for place, (name, value) in enumerate(named.items()):
         if value is None or not (name == "mask" or name.endswith("_mask")):
             continue
-        owner = name.removesuffix("_mask")
-        masked = named.get(owner) if name != "mask" else next(iter(named.values()))
+        masked = named.get(mask_owner(list(named), name))
         if any(isinstance(item, keras.KerasTensor) for item in keras.tree.flatten(value)):
             yield (name if name in kwargs else place), masked, value
+
+
+def mask_owner(names: list[str], place: int | str) -> str:
+    """The name of the argument whose mask an argument is: `value` for `value_mask`, the first one for `mask`."""
+    name = place if isinstance(place, str) else names[place]
+    return names[0] if name == "mask" else name.removesuffix("_mask")
 
 
 def made_alike(first: Any, second: Any, replaced: dict[int, Any] | None = None) -> bool:

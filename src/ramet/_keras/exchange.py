@@ -120,8 +120,3 @@ def become(model: Any, cls: type) -> None:
 def own_flag(layer: Any, *, trainable: bool) -> None:
     """The layer's own flag, without those of what is inside it."""
     layer.__dict__["_trainable"] = trainable
-
-
-def set_path(op: Any, path: str | None) -> None:
-    """Where a layer or variable says that it stands."""
-    op.__dict__[names.PATH] = path

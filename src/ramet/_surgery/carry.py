@@ -12,9 +12,13 @@ from ramet._surgery.scene import Scene
 def carry_weights(scene: Scene) -> None:
     """Give each new layer the weights of the old one that it has a place for, with their optimizer slots."""
     for old, new in scene.carried:
-        places = {(_place(new, variable), tuple(variable.shape)): variable for variable in new.weights}
+        # Two variables of a layer may share a name; they are told apart by their order.
+        places: dict[tuple[str, tuple[int, ...]], list[Any]] = {}
+        for variable in new.weights:
+            places.setdefault((_place(new, variable), tuple(variable.shape)), []).append(variable)
         for variable in old.weights:
-            target = places.get((_place(old, variable), tuple(variable.shape)))
+            targets = places.get((_place(old, variable), tuple(variable.shape)))
+            target = targets.pop(0) if targets else None
             if target is not None and target is not variable:
                 target.assign(keras.ops.convert_to_numpy(variable))
                 scene.successors[id(target)] = variable

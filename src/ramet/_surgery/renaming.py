@@ -39,7 +39,6 @@ def carry_out(edit: Edit, step: Step, scene: Scene) -> None:
     _check_free(step, scene)
     for item in step.touched:
         op = scene.op(item.path)
-        scene.renamed.append((op.name, item.detail))
         scene.give_name(item.path, item.detail)
         if isinstance(op, keras.layers.InputLayer):
             _rename_key(op, item, scene)

@@ -37,7 +37,6 @@ class Scene:
         self.successors: dict[
             int, Any
         ] = {}  # by the id of a variable, the one whose optimizer slots it takes; None for fresh ones
-        self.renamed: list[tuple[str, str]] = []
         self.flags: list[tuple[str, bool]] = []  # paths, and whether what stands there is trained
         places, twins = places_below(model), places_below(twin)
         self._live = {place.path: place.op for place in places}
