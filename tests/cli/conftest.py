@@ -39,13 +39,16 @@ def ramet(capsys, tmp_path, monkeypatch):
     return run
 
 
-def _heed_interrupts():
+@pytest.fixture
+def heeding_interrupts():
     """Tests that run in the background of a shell are started with Ctrl-C ignored, and so would be what they start."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture
-def spawn(tmp_path):
+def spawn(tmp_path, heeding_interrupts):
     """Runs a command as a user does: a process of its own, in an empty folder."""
 
     def run(*arguments, **settings):
@@ -60,7 +63,6 @@ def spawn(tmp_path):
             check=False,
             stdin=subprocess.DEVNULL,
             env=environment,
-            preexec_fn=_heed_interrupts,
             **settings,
         )
         return Done(done.returncode, done.stdout, done.stderr)

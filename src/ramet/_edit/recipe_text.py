@@ -14,6 +14,7 @@ from ramet._edit.selector_text import is_expression, read_selector
 from ramet._edit.selector_token import SelectorTextError
 from ramet._select import Selector, of_class
 from ramet._select.kind import Exactly, Named, OfClass, Where
+from ramet._select.selector import fold_once
 from ramet.errors import RecipeError
 
 __all__ = ["write"]
@@ -121,17 +122,7 @@ def _code(edit: Edit, selector: Selector) -> str:
 
 def _by_names(selector: Selector) -> Selector:
     """The same selector with classes by their names; what holds no class stays what it is."""
-    done: dict[int, Selector] = {}
-    waiting = [selector]
-    while waiting:
-        item = waiting[-1]
-        missing = [part for part in item.parts if id(part) not in done]
-        if missing:
-            waiting += missing
-            continue
-        waiting.pop()
-        done[id(item)] = _named_one(item, [done[id(part)] for part in item.parts])
-    return done[id(selector)]
+    return fold_once(selector, _named_one)
 
 
 def _named_one(item: Selector, parts: list[Selector]) -> Selector:

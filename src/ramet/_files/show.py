@@ -9,6 +9,7 @@ from ramet._files.model_file import ModelFile
 from ramet._files.text import Json
 from ramet._files.value import UNKNOWN_DTYPE
 from ramet._graph import Call, Graph, Op, escape
+from ramet._graph.levels import level_by_level
 from ramet._graph.line import describe_call
 
 __all__ = ["show_lines"]
@@ -78,16 +79,8 @@ _Level = Iterator[tuple[_Row, "_Level | None"]]
 
 
 def _rows(graph: Graph) -> Iterator[_Row]:
-    """The rows of all levels. A stack of half-read levels stands in for recursion."""
-    levels = [_level(graph, 0)]
-    while levels:
-        for row, inner in levels[-1]:
-            yield row
-            if inner is not None:
-                levels.append(inner)
-                break
-        else:
-            levels.pop()
+    """The rows of all levels, each followed by those inside it."""
+    return level_by_level(_level(graph, 0))
 
 
 def _level(graph: Graph, depth: int) -> _Level:

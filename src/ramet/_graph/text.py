@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ramet._graph.graph import Graph
+from ramet._graph.levels import level_by_level
 from ramet._graph.line import describe_call, describe_op, describe_values
 from ramet._graph.op import Op
 from ramet._graph.render import escape
@@ -50,16 +51,8 @@ def _width(cells: Iterator[str]) -> int:
 
 
 def _rows(graph: Graph) -> Iterator[_Row]:
-    """The rows of a graph and of the graphs inside it. A stack of half-read levels stands in for recursion."""
-    levels = [_level(graph, 0)]
-    while levels:
-        for row, inner in levels[-1]:
-            yield row
-            if inner is not None:
-                levels.append(inner)
-                break
-        else:
-            levels.pop()
+    """The rows of all levels, each followed by those inside it."""
+    return level_by_level(_level(graph, 0))
 
 
 _Level = Iterator[tuple[_Row, "_Level | None"]]

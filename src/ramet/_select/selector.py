@@ -8,7 +8,7 @@ from typing import Any, NoReturn, TypeVar
 
 from ramet.errors import ArgumentError
 
-__all__ = ["And", "Not", "Or", "Selector"]
+__all__ = ["And", "Not", "Or", "Selector", "fold_once"]
 
 Result = TypeVar("Result")
 
@@ -80,7 +80,7 @@ class Selector:
         return True
 
     def __hash__(self) -> int:
-        return _fold_once(self, lambda item, parts: hash((type(item), item._own(), tuple(parts))))
+        return fold_once(self, lambda item, parts: hash((type(item), item._own(), tuple(parts))))
 
     def __repr__(self) -> str:
         return self.to_text(_LONGEST)
@@ -192,7 +192,7 @@ def _pieces(selector: Selector) -> Iterator[str]:
             waiting += (")", piece, "(") if loose else (piece,)
 
 
-def _fold_once(root: Selector, join: Callable[[Selector, list[Any]], Result]) -> Result:
+def fold_once(root: Selector, join: Callable[[Selector, list[Any]], Result]) -> Result:
     """What `join` makes of a selector and of the results of its parts; a part that stands twice is asked once."""
     done: dict[int, Result] = {}
     waiting = [root]
