@@ -11,11 +11,11 @@ JOBS     ?= 2
 BACKENDS := jax torch tensorflow
 # tensorflow-cpu is not built for every system; there the full package is the CPU one.
 TF       := $(if $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -)),tensorflow-cpu,tensorflow)
-# torch is pinned: the tests look at attributes of its modules and parameters one by one.
-FOR_TEST   := -e ".[jax,dev]" torch==2.13.0 $(TF) flax
+# torch is pinned: the tests look at attributes of its modules and parameters one by one. JAX is: they set flags of XLA.
+FOR_TEST   := -e ".[jax,dev]" jax==0.10.2 torch==2.13.0 $(TF) flax
 FOR_DEMO   := -e ".[jax]"
 # TensorFlow comes along because the lookup layers hold its objects on JAX, too.
-FOR_OLDEST := -e ".[jax,dev]" $(TF) flax keras==3.12.0
+FOR_OLDEST := -e ".[jax,dev]" jax==0.10.2 $(TF) flax keras==3.12.0
 
 # On the CPU, without start-up chatter, and one thread per test process: they share the cores already.
 QUIET  := CUDA_VISIBLE_DEVICES=-1 JAX_PLATFORMS=cpu TF_CPP_MIN_LOG_LEVEL=3

@@ -1,5 +1,6 @@
 """Shared by all tests: quiet libraries, and the backend that is being tested."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -8,13 +9,23 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 # oneDNN's bfloat16 kernels use instructions that not every processor has; TensorFlow then dies without a word.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
-# A twin compiles what its original compiled; a third of the time of a run on JAX goes there.
+# Half of a run on JAX is compiling programs that run once: they are neither optimised nor fused. A JAX that no longer
+# knows one of these flags ends the process and names it.
+if os.environ.get("KERAS_BACKEND") == "jax":
+    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
+# A twin compiles what its original compiled.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parent.parent / ".jax-cache"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 import keras
 import pytest
+
+
+def pytest_collection_finish():
+    """What lives as long as the run (libraries, the tests) need not be walked by each collection of garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
