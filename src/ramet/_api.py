@@ -453,6 +453,7 @@ def verify(
     inputs: Any = None,
     targets: Any = None,
     seed: int = 0,
+    share: Iterable[Any] = (),
     backends: Iterable[str] | None = None,
     progress: Callable[[str, int, int], None] | Literal[False] | None = None,
 ) -> Report:
@@ -473,6 +474,7 @@ def verify(
             the original itself refuses is left out and counted.
         targets: Example targets for the training step.
         seed: Of inputs and random layers.
+        share: What is meant to be one object in both, as in `ramet.clone(model, share=[...])`.
         backends: Run one file on each of these backends, in a process of its own, on the same inputs, and compare the
             outputs; within `tolerance`, or by default a part in ten thousand for float32.
         progress: None for a bar in a terminal when it takes long, False for none, or a function that is told the name of
@@ -497,6 +499,7 @@ def verify(
         inputs=inputs,
         targets=targets,
         seed=seed,
+        share=share,
         backends=backends,
         progress=progress,
     )

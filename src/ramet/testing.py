@@ -48,7 +48,7 @@ def assert_twin(model: Any, twin: Any, **options: Any) -> None:
     Args:
         model: The original.
         twin: The other.
-        **options: As for `ramet.verify`: `tolerance=`, `only=`, `skip=`, `inputs=`, `targets=`, `seed=`.
+        **options: As for `ramet.verify`: `tolerance=`, `only=`, `skip=`, `inputs=`, `targets=`, `seed=`, `share=`.
 
     Raises:
         VerifyError: They differ. It is an AssertionError, too.

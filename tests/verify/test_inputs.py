@@ -151,6 +151,18 @@ def test_sparse_inputs():
     assert check.counts["runs"] >= 3
 
 
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="only TensorFlow has ragged tensors in Keras")
+def test_ragged_inputs():
+    x = keras.Input((None,), dtype="int64", ragged=True)
+    double = layers.Lambda(lambda rows: 2 * rows.to_tensor(), output_shape=(None,), dtype="int64")
+    model = keras.Model(x, double(x))
+
+    check = verify(model, ramet.clone(model), only="outputs")["outputs"]
+
+    assert check.outcome == "passed"
+    assert check.counts["runs"] >= 4
+
+
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="strings are tensors on TensorFlow only")
 def test_strings():
     x = keras.Input((2,), dtype="string")

@@ -12,6 +12,7 @@ import keras
 import numpy as np
 
 from ramet._keras import kinds, names
+from ramet._keras.share_option import list_of_shared
 from ramet._keras.version import check_version
 from ramet._twin.copier import Copier, RefusalError, UnsettledError
 from ramet._twin.finish import finish
@@ -48,10 +49,9 @@ def clone(
     roots = _roots(target)
     _check_name(name, target)
     _check_seed(seed)
+    shared = list_of_shared(share, "clone", roots)
     with collector_paused():
-        return _clone(
-            target, roots, _shared(share), name=name, seed=seed, keep_compiled=keep_compiled, replace=replace or {}
-        )
+        return _clone(target, roots, shared, name=name, seed=seed, keep_compiled=keep_compiled, replace=replace or {})
 
 
 def _clone(
@@ -192,16 +192,6 @@ def _check_name(name: Any, target: Any) -> None:
             f"Cannot clone '{target.name}' with name={name!r}: that is the original's name.",
             fix="choose a name that differs, or leave name= out for an exact twin.",
         )
-
-
-def _shared(share: Any) -> list[Any]:
-    if isinstance(share, keras.Operation) or not isinstance(share, Iterable):
-        raise ArgumentError(
-            "Cannot clone with share=: it is a list of objects.",
-            found=f"an object of class {type(share).__name__}",
-            fix="pass share=[...], even for one object.",
-        )
-    return list(share)
 
 
 def _check_seed(seed: Any) -> None:

@@ -12,6 +12,7 @@ import keras
 
 from ramet._keras.counters import names_untouched
 from ramet._keras.randomness import randomness_untouched, start_alike
+from ramet._keras.share_option import list_of_shared
 from ramet._keras.version import check_version
 from ramet._verify.checks import CHECKS
 from ramet._verify.compare import Tolerance, check_tolerance
@@ -33,6 +34,7 @@ def verify(
     inputs: Any = None,
     targets: Any = None,
     seed: int = 0,
+    share: Iterable[Any] = (),
     backends: Iterable[str] | None = None,
     progress: Progress = None,
 ) -> Report:
@@ -44,7 +46,8 @@ def verify(
     chosen = _chosen(only, skip)
     with names_untouched(), randomness_untouched():
         ours, theirs = _model(model, "the original", seed), _model(twin, "the other", seed)
-        pair = Pair(ours, theirs, tolerance=tolerance, seed=seed, inputs=inputs, targets=targets)
+        shared = list_of_shared(share, "verify", [ours, theirs])
+        pair = Pair(ours, theirs, tolerance=tolerance, seed=seed, inputs=inputs, targets=targets, share=shared)
         tell = teller(progress, big=_is_big(ours))
         checks = []
         try:

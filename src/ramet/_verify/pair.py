@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -26,8 +26,8 @@ from ramet._verify.variables import named_objects, variables_by_path
 class Side:
     """One of the two models."""
 
-    def __init__(self, model: Any) -> None:
-        self.model = model
+    def __init__(self, model: Any, shared: frozenset[int] = frozenset()) -> None:
+        self.model, self._shared = model, shared
 
     @cached_property
     def places(self) -> list[Place]:
@@ -51,8 +51,8 @@ class Side:
 
     @cached_property
     def reached(self) -> dict[int, Reached]:
-        """Everything that can be reached from it."""
-        return reach([self.model])
+        """Everything that can be reached from it, but for what both models are meant to share."""
+        return reach([self.model], but=self._shared)
 
 
 class Pair:
@@ -65,6 +65,7 @@ class Pair:
         seed: Of inputs and random layers.
         inputs: Example inputs, where the model does not tell what it takes.
         targets: Example targets for training.
+        share: What is meant to be one object in both.
     """
 
     def __init__(
@@ -76,8 +77,10 @@ class Pair:
         seed: int = 0,
         inputs: Any = None,
         targets: Any = None,
+        share: Iterable[Any] = (),
     ) -> None:
-        self.ours, self.theirs = Side(model), Side(twin)
+        shared = frozenset(map(id, share))
+        self.ours, self.theirs = Side(model, shared), Side(twin, shared)
         self.tolerance, self.seed = tolerance, seed
         self.inputs, self.targets = inputs, targets
         self.left_out: list[str] = []

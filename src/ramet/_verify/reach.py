@@ -184,8 +184,13 @@ def _items(value: Any) -> Iterator[tuple[str, Any]]:
         yield from ((".func", value.func), (".args", value.args), (".keywords", value.keywords))
 
 
-def reach(roots: Iterable[Any]) -> dict[int, Reached]:
-    """All objects reachable from the roots, by id. What nothing can change is not looked into."""
+def reach(roots: Iterable[Any], but: frozenset[int] = frozenset()) -> dict[int, Reached]:
+    """All objects reachable from the roots, by id. What nothing can change is not looked into.
+
+    Args:
+        roots: Where to begin.
+        but: Ids of objects that are passed by, with what is reached through them alone.
+    """
     found: dict[int, Reached] = {}
     waiting: list[Reached] = []
     for root in roots:
@@ -196,7 +201,7 @@ def reach(roots: Iterable[Any]) -> dict[int, Reached]:
         if is_fixed(reached.value):
             continue
         for step, part in parts(reached.value):
-            if part is not None and id(part) not in found:
+            if part is not None and id(part) not in found and id(part) not in but:
                 found[id(part)] = Reached(part, step, reached)
                 waiting.append(found[id(part)])
     return found
