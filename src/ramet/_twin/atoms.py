@@ -63,6 +63,8 @@ ATOMS: frozenset[type] = frozenset(
         logging.RootLogger,
     }
 )
+# Whether values of these classes cannot change: asked of all items of a container in one step.
+are_atoms = ATOMS.issuperset
 
 # A flag of classes made while the program runs. The others are builtin; their instances carry no attributes.
 HEAP_TYPE = 1 << 9
