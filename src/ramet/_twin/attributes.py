@@ -14,7 +14,8 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from ramet._twin.atoms import ATOMS
-from ramet._twin.copier import MISSING, Copier, Plan, Shell
+from ramet._twin.copier import Copier
+from ramet._twin.plan import MISSING, Plan, Shell
 from ramet._twin.values_by_name import Handler, replace_attributes, replace_these
 
 # Fewer objects than this are filled one by one.

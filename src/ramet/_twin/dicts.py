@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ramet._twin.atoms import ATOMS, are_atoms
-from ramet._twin.copier import SMALLEST_ID, Assembly, Copier, Shell
+from ramet._twin.copier import Copier
 from ramet._twin.lists import copy_tracked
+from ramet._twin.plan import SMALLEST_ID, Assembly, Shell
 from ramet._twin.values_by_name import copy_attributes, copy_known_attributes, replace_values
 
 

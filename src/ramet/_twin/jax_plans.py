@@ -11,8 +11,9 @@ from typing import Any
 
 import jax
 
-from ramet._twin.copier import Assembly, Copier, Plan
+from ramet._twin.copier import Copier
 from ramet._twin.functions import is_importable
+from ramet._twin.plan import Assembly, Plan
 
 try:
     from jax._src.lib import xla_client

@@ -12,7 +12,8 @@ import keras
 
 from ramet._keras import calls, kinds, names
 from ramet._twin.attributes import AttributesPlan
-from ramet._twin.copier import Copier, Plan
+from ramet._twin.copier import Copier
+from ramet._twin.plan import Plan
 from ramet._twin.values import start_copying
 from ramet._twin.values_by_name import Handler
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from ramet._keras import names
 from ramet._twin.atoms import ATOMS, are_atoms
-from ramet._twin.copier import MISSING, SMALLEST_ID, Copier, Shell
+from ramet._twin.copier import Copier
+from ramet._twin.plan import MISSING, SMALLEST_ID, Shell
 from ramet._twin.values_by_name import copy_attributes, copy_known_attributes
 
 _NONE: dict[str, Any] = {}

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ramet._twin.copier import Copier, Plan, Shell
+from ramet._twin.copier import Copier
+from ramet._twin.plan import Plan, Shell
 from ramet._twin.values_by_name import copy_attributes
 
 

@@ -10,8 +10,9 @@ from typing import Any
 
 from ramet._twin.atoms import HEAP_TYPE
 from ramet._twin.attributes import AttributesPlan, slot_names
-from ramet._twin.copier import Assembly, Copier, Plan, RefusalError
+from ramet._twin.copier import Copier, RefusalError
 from ramet._twin.functions import is_importable
+from ramet._twin.plan import Assembly, Plan
 from ramet.errors import RametError
 
 

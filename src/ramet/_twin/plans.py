@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ramet._twin.atoms import is_shared_class
+from ramet._twin.callables import FUNCTION_PLANS
 from ramet._twin.containers import CONTAINER_BASES, CONTAINER_PLANS
-from ramet._twin.copier import IntPlan, Plan, Share
-from ramet._twin.functions import FUNCTION_PLANS
 from ramet._twin.keras_plans import keras_plan
 from ramet._twin.numpy_plans import numpy_plan
 from ramet._twin.objects import CustomPlan, RefusePlan, generic_plan
+from ramet._twin.plan import IntPlan, Plan, Share
 from ramet._twin.stdlib import stdlib_plan
 from ramet._twin.weak import weak_plan
 

@@ -12,8 +12,9 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from ramet._twin.copier import Copier, Plan, Shell
+from ramet._twin.copier import Copier
 from ramet._twin.objects import ReducePlan, RefusePlan
+from ramet._twin.plan import Plan, Shell
 
 
 class FreshPlan(Plan):

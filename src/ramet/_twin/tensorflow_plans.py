@@ -20,9 +20,10 @@ from tensorflow.python.trackable import data_structures
 from tensorflow.python.util import tf_decorator
 
 from ramet._twin.atoms import ATOMS
-from ramet._twin.copier import Assembly, Copier, Plan, Shell
+from ramet._twin.copier import Copier
 from ramet._twin.functions import is_importable
 from ramet._twin.objects import RefusePlan
+from ramet._twin.plan import Assembly, Plan, Shell
 from ramet._twin.values_by_name import replace_values
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ramet._twin.atoms import ATOMS
-from ramet._twin.copier import MISSING, SMALLEST_ID, Assembly, Copier
+from ramet._twin.copier import Copier
+from ramet._twin.plan import MISSING, SMALLEST_ID, Assembly
 from ramet._twin.values_by_name import copy_attributes
 
 

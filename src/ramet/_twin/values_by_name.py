@@ -12,7 +12,8 @@ from typing import Any
 
 from ramet._keras import names
 from ramet._twin.atoms import ATOMS
-from ramet._twin.copier import MISSING, SMALLEST_ID, Copier
+from ramet._twin.copier import Copier
+from ramet._twin.plan import MISSING, SMALLEST_ID
 
 # Given the old value: put what the twin gets into the target, or take the name out of it.
 Handler = Callable[[Any, dict[str, Any], str, Any, Copier], None]

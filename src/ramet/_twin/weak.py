@@ -9,7 +9,8 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from ramet._twin.copier import Copier, Plan, Shell
+from ramet._twin.copier import Copier
+from ramet._twin.plan import Plan, Shell
 
 
 class WeakReferencePlan(Plan):
