@@ -95,21 +95,6 @@ def test_without_scale_or_shift(options):
     assert_folded(stacked((4,), layers.Dense(3, name="w"), layers.BatchNormalization(name="bn", **options)))
 
 
-@pytest.mark.skipif(
-    keras.backend.backend() != "tensorflow",
-    reason="Keras computes in single precision there: always on torch, on JAX unless the process was started for more",
-)
-def test_double_precision():
-    x = keras.Input((4,), dtype="float64", name="x")
-    y = layers.Dense(3, dtype="float64", name="w")(x)
-    model = scrambled(keras.Model(x, layers.BatchNormalization(dtype="float64", name="bn")(y), name="m"))
-
-    new = edited(model, e.fold_batchnorm())
-
-    x = data_for(model)
-    assert_close(outputs(new, x), outputs(model, x), 1e-9)
-
-
 def test_channels_first():
     model = stacked(
         (4, 6, 6),
