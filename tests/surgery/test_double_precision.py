@@ -22,16 +22,7 @@ normalises = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(autouse=True)
-def double_precision():
-    """JAX has it where it is asked for."""
-    if BACKEND == "jax":
-        import jax
-
-        with jax.enable_x64(True):
-            yield
-    else:
-        yield
+pytestmark = pytest.mark.usefixtures("double")
 
 
 def conv(**options):
