@@ -17,7 +17,6 @@ from ramet._cli.writing import check_target
 if TYPE_CHECKING:
     from ramet._diff import Diff
     from ramet._files import ModelFile, Weights
-    from ramet._graph import FrozenDict
 
 __all__ = ["COMMAND", "compare", "diff_text"]
 
@@ -52,21 +51,11 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def compare(before: ModelFile, after: ModelFile) -> Diff:
-    """The diff of two files, with a bar on a terminal while weights are read.
+    """The diff of two files, with a bar on a terminal while weights are read."""
+    from ramet._files.compare import diff_files
 
-    A model and weights alone have only weights in common: nothing else is compared then.
-    """
-    from ramet._diff import Diff, diff_graphs
-    from ramet._diff.weight import compare_weights
-
-    compiled = (_compiled(before), _compiled(after)) if before.kind == after.kind == "model" else None
     with Progress(len(before.weights)) as progress:
-        weights = _Told(before.weights, progress), after.weights
-        if (before.kind == "weights") != (after.kind == "weights"):
-            paths = dict.fromkeys([*before.weights, *after.weights])
-            compared, changes = compare_weights([(path, path) for path in paths], *weights)
-            return Diff(before.graph.name, after.graph.name, tuple(changes), (), compared)
-        return diff_graphs(before.graph, after.graph, weights=weights, compiled=compiled)
+        return diff_files(before, after, _Told(before.weights, progress))
 
 
 class _Told:
@@ -81,12 +70,6 @@ class _Told:
     def read(self, path: str) -> Any:
         self._progress.step(f"comparing {path}")
         return self._weights.read(path)
-
-
-def _compiled(file: ModelFile) -> FrozenDict | None:
-    from ramet._graph import freeze_dict
-
-    return None if file.compile_config is None else freeze_dict(file.compile_config)
 
 
 def _draw(after: ModelFile, diff: Diff, target: Path) -> None:

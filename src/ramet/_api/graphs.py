@@ -1,0 +1,46 @@
+"""Verbs for models as data, and for parts of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ramet._graph import Graph
+
+
+def capture(model: Any) -> Graph:
+    """The graph of a model: ops, calls and values as frozen data to print, walk, compare and write as JSON.
+
+    Nothing is called, and nothing of the model changes. A subclassed model has no call graph; it is captured as a tree of
+    layers, and its `kind` says so.
+
+    >>> import keras, ramet
+    >>> model = keras.Sequential([keras.Input((4,), name="x"), keras.layers.Dense(2, name="d")], name="tiny")
+    >>> print(ramet.capture(model))
+    tiny (Sequential)  10 parameters
+      x  Input  (None, 4) float32
+      d  Dense  (None, 2)          <- x  -> output
+    """
+    from ramet._capture.capture import capture as take
+
+    return take(model)
+
+
+def cut(model: Any, outputs: Any) -> Any:
+    """The part of a model that leads to one of its layers, as a functional model of its own, with its weights.
+
+    The layers are twins: the original is not changed, and nothing is shared with it.
+
+    Args:
+        model: A functional or a built Sequential model.
+        outputs: The path of a layer, `"block4/conv2"`, through nested models too; `"shared#2"` for its second call. Or a
+            list, tuple or dict of paths.
+
+    >>> import keras, ramet
+    >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, name="a"), keras.layers.Dense(2)])
+    >>> ramet.cut(model, outputs="a").output_shape
+    (None, 3)
+    """
+    from ramet._build.cut import cut as take_part
+
+    return take_part(model, outputs)
