@@ -57,7 +57,7 @@ chromium:
 zoo: .venv/.ready ## every architecture of keras.applications, on each backend (slow)
 	@failed=; \
 	$(foreach b,$(BACKENDS),echo "== zoo on $(b)"; \
-	  $(call pytest,$(b),.venv) -m zoo $(ARGS) || failed="$$failed $(b)";) \
+	  $(call pytest,$(b),.venv) -m zoo --dist loadgroup $(ARGS) || failed="$$failed $(b)";) \
 	$(verdict)
 
 bench: .venv/.ready bench-growth ## ramet.clone beside every other way of copying a model, on each backend (ten minutes or more)

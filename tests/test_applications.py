@@ -1,46 +1,18 @@
 """Every architecture of `keras.applications`, with random weights and the smallest input it takes: exact twins."""
 
-import functools
-import inspect
-
 import keras
 import numpy as np
 import pytest
 
+from tests.support.applications import ARCHITECTURES, each_architecture, made
 from tests.support.twins import assert_equal_values, twin_of
 
 # Few distinct shapes: on JAX, every one is compiled on its own.
 QUICK = ("MobileNetV2", "ConvNeXtTiny", "ResNet50")
 
 
-def _architectures():
-    """The functions of `keras.applications` that make models."""
-    found = {
-        name: make
-        for name, make in vars(keras.applications).items()
-        if name[:1].isupper() and callable(make) and "weights" in inspect.signature(make).parameters
-    }
-    return dict(sorted(found.items()))
-
-
-ARCHITECTURES = _architectures()
-
-
-def _made(name):
-    """The network with the smallest input: asked for from below, since each says no in its own way."""
-    for size in (32, 71, 75, 139, 224, 299, 331):
-        for fixed in ({"include_top": True}, {"include_top": False, "pooling": "avg"}):
-            make = functools.partial(ARCHITECTURES[name], weights=None, input_shape=(size, size, 3), **fixed)
-            try:
-                return make(classes=10) if fixed["include_top"] else make()
-            except ValueError as error:
-                if "is not available with the" in str(error):  # NASNetMobile on torch
-                    pytest.skip(str(error))
-    raise AssertionError(f"no size that {name} takes")
-
-
 def _checked(name):
-    model = _made(name)
+    model = made(name)
     x = np.random.default_rng(0).random((1, *model.input_shape[1:]), "float32")
 
     twin = twin_of(model)
@@ -65,7 +37,7 @@ def test_a_quick_architecture_has_an_exact_twin(name):
 
 
 @pytest.mark.zoo
-@pytest.mark.parametrize("name", ARCHITECTURES)
+@each_architecture
 def test_every_architecture_has_an_exact_twin(name):
     _checked(name)
 
@@ -73,7 +45,7 @@ def test_every_architecture_has_an_exact_twin(name):
 @pytest.mark.zoo
 @pytest.mark.parametrize("name", QUICK)
 def test_a_network_trains_like_its_twin(name):
-    model = _made(name)
+    model = made(name)
     model.compile("sgd", "sparse_categorical_crossentropy")
     x = np.random.default_rng(0).random((2, *model.input_shape[1:]), "float32")
     y = np.array([0, 1])

@@ -14,6 +14,7 @@ from ramet._files import UNKNOWN_DTYPE, read_archive, scan, show_lines
 from ramet._graph import FrozenDict, FrozenList, refs
 from ramet._keras import structure
 from tests.support import cases_models, graph_models
+from tests.support.applications import each_architecture, made
 from tests.support.graph_models import MODELS
 
 pytestmark = pytest.mark.filterwarnings(
@@ -305,20 +306,10 @@ def test_vocabularies_are_assets(tmp_path):
     assert scan(path).findings == ()
 
 
-def _architectures():
-    return sorted(
-        name
-        for name, make in vars(keras.applications).items()
-        if name[:1].isupper() and callable(make) and "weights" in inspect.signature(make).parameters
-    )
-
-
 @pytest.mark.zoo
-@pytest.mark.parametrize("name", _architectures())
+@each_architecture
 def test_every_architecture_is_read_and_clean(tmp_path, name):
-    from tests.test_applications import _made
-
-    path = _saved(_made(name), tmp_path)
+    path = _saved(made(name), tmp_path)
     model = _loaded(path)
 
     with read_archive(path, isolated=False) as file:

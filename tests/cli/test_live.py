@@ -242,16 +242,14 @@ def test_the_files_of_a_user_work_in_a_process_of_its_own(spawn, model, tmp_path
 
 
 @pytest.mark.skipif(find_spec("torch") is None, reason="needs two backends; installing torch lifts this")
-def test_one_file_gives_the_same_outputs_on_every_backend_also_with_layers_of_the_user(spawn, own_layer, backend):
-    others = {"jax": "torch", "torch": "jax", "tensorflow": "jax"}
+@pytest.mark.skipif(keras.backend.backend() != "jax", reason="it starts every backend by itself: once is enough")
+def test_one_file_gives_the_same_outputs_on_every_backend_also_with_layers_of_the_user(spawn, own_layer):
+    backends = [name for name in ("jax", "torch", "tensorflow") if find_spec(name)]
 
-    done = spawn(
-        "verify", "own.keras", "--backends", f"{backend},{others[backend]}", "--import", "own_layers", "--json"
-    )
+    done = spawn("verify", "own.keras", "--backends", ",".join(backends), "--import", "own_layers", "--json")
 
     report = json.loads(done.out)
     assert done.code == 0, done.err
     assert [(check["name"], check["outcome"]) for check in report["checks"]] == [
-        (backend, "passed"),
-        (others[backend], "passed"),
+        (backend, "passed") for backend in backends
     ]

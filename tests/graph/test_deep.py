@@ -77,7 +77,7 @@ WRAPPINGS: dict[str, Callable[[Argument], Argument]] = {
 def test_arguments_nested_deeper_than_python_can_recurse(container: str) -> None:
     def make() -> Graph:
         argument: Argument = Ref("x")
-        for _ in range(LEVELS if container == "tuple" else FEWER):
+        for _ in range(FEWER):
             argument = WRAPPINGS[container](argument)
         return Graph(
             "deep",

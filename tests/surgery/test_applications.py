@@ -12,14 +12,14 @@ from keras import layers
 
 import ramet
 from ramet import edits as e
+from tests.support.applications import ARCHITECTURES, each_architecture
 from tests.surgery.expect import value
-from tests.test_applications import ARCHITECTURES
 
 QUICK = ("MobileNet", "MobileNetV2", "MobileNetV3Small")
 TOLERANCE = 1e-4  # of the largest output
 
 
-@functools.cache
+@functools.lru_cache(maxsize=2)
 def _made(name, **options):
     """The network with the smallest input it takes, its statistics anything but zeros and ones."""
     for size in (32, 71, 75, 139, 224, 299, 331):
@@ -49,7 +49,7 @@ def _data(model):
     return np.random.default_rng(1).random((1, *model.input_shape[1:]), "float32")
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1)
 def _features(name):
     """What the backbone gives. Compiled once, since that is what takes the time."""
     model = _backbone(name)
@@ -120,14 +120,14 @@ def flatten(name):
 EDITS = {function.__name__: function for function in (swap_head, fold_batchnorm, resize_input, flatten)}
 
 
-@pytest.mark.parametrize("name", QUICK)
 @pytest.mark.parametrize("edit", EDITS)
+@pytest.mark.parametrize("name", QUICK)
 def test_a_quick_architecture(edit, name):
     EDITS[edit](name)
 
 
 @pytest.mark.zoo
-@pytest.mark.parametrize("name", ARCHITECTURES)
 @pytest.mark.parametrize("edit", EDITS)
+@each_architecture
 def test_every_architecture(edit, name):
     EDITS[edit](name)

@@ -7,9 +7,9 @@ from keras import layers
 
 import ramet
 from ramet._verify.door import verify
+from tests.support.applications import each_architecture, made
 from tests.support.graph_models import MODELS, Tree
 from tests.support.strategies import STEPS, Sketch
-from tests.test_applications import ARCHITECTURES, _made
 
 # Every model of a kind of its own is run; on JAX each new shape is compiled, so the rest is left to `make zoo`.
 GRAPHS = (
@@ -106,10 +106,10 @@ def test_a_clone_of_a_clone():
 
 
 @pytest.mark.zoo
-@pytest.mark.parametrize("name", ARCHITECTURES)
+@each_architecture
 def test_every_application(name):
     # A file of every one of them would take longer than everything else.
-    report = verify(model := _made(name), ramet.clone(model), skip="file", progress=False)
+    report = verify(model := made(name), ramet.clone(model), skip="file", progress=False)
 
     assert not report.failed, report
     assert {check.name for check in report if check.outcome == "not run"} == {"training"}
