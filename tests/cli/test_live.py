@@ -205,6 +205,25 @@ def test_an_edit_that_finds_nothing_is_refused(ramet, model, tmp_path):
     assert not (tmp_path / "out.keras").exists()
 
 
+def test_verify_draws_where_files_differ(ramet, model, tmp_path):
+    model.get_layer("logits").bias.assign([0.0, 1.0])
+    model.save(tmp_path / "other.keras")
+    done = ramet("verify", "model.keras", "other.keras", "--only", "state,outputs", "--html", "page.html")
+
+    assert (done.code, done.err) == (1, "wrote page.html\n")
+    assert "began at logits" in done.out
+    assert "outputs: the first value that differs" in (tmp_path / "page.html").read_text()
+
+
+def test_verify_refuses_one_picture_of_several_reports(ramet, model):
+    done = ramet("verify", "model.keras", "model.keras", "--backends", "jax,torch", "--html", "page.html")
+
+    assert (done.code, done.err.partition("\n")[0]) == (
+        2,
+        "Cannot draw two files on several backends: each has a report of its own.",
+    )
+
+
 def test_two_files_of_one_model_verify_although_random_layers_draw_their_seeds_anew(ramet, model, tmp_path):
     ramet("clone", "model.keras", "twin.keras")
 

@@ -70,6 +70,17 @@ def tree() -> Graph:
     return Graph("tree", "MyModel", "subclassed", ops=ops)
 
 
+def twice(depth: int) -> Graph:
+    """Models that call the one inside them twice, with a dense layer at the bottom."""
+    graph = chain("d").with_changes(name="bottom")
+    for number in range(depth):
+        name = f"m{number}"
+        calls = (call("x"), call(name, Ref("x")), call(f"{name}#2", Ref(name)))
+        ops = (input_op("x"), Op(name, "model", "Functional", graph=graph))
+        graph = Graph("twice", "Functional", ops=ops, calls=calls, inputs=Ref("x"), outputs=Ref(f"{name}#2"))
+    return graph
+
+
 def hostile() -> Graph:
     """Names that would like to be more than names."""
     names = (HOSTILE, "</script><script>alert(2)</script>", "a\u202eb\x1b[31m\n", "'\"&amp;{{data}}${1}", "\ud800")
@@ -83,14 +94,14 @@ def before_and_after() -> tuple[Graph, Graph]:
     changed = after.op("first").with_changes(config=config(units=8, activation="gelu"))
     ops = tuple(changed if op.id == "first" else op for op in after.ops)
     # Another size, so that nothing is taken for a renamed `gone`.
-    gone = before.op("gone").with_changes(class_name="Dropout", variables=())
+    gone = before.op("gone").with_changes(class_name="Dropout", variables=(), config=config(rate=0.5, seed=7))
     old = tuple(gone if op.id == "gone" else op for op in before.ops)
     return before.with_changes(ops=old), after.with_changes(ops=ops)
 
 
 def diff_picture() -> Picture:
     before, after = before_and_after()
-    return draw_graph(after, diff_graphs(before, after))
+    return draw_graph(after, diff_graphs(before, after), before=before)
 
 
 def wide_tree() -> Graph:

@@ -5,11 +5,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from ramet._diff import diff_graphs
 from ramet._draw import Picture, draw_graph
 from ramet._draw.place import place
-from tests.draw.sample import HOSTILE, PICTURES, before_and_after, chain, diff_picture, hostile, inception, tree
+from tests.draw.sample import HOSTILE, PICTURES, chain, diff_picture, hostile, inception, tree
 from tests.draw.visit import Visit
 from tests.graph import big, sample
+from tests.graph.sample import config
 
 Open = Callable[..., Visit]
 
@@ -213,12 +215,21 @@ def test_a_changed_setting_is_told_old_and_new(visit: Open) -> None:
     assert page.page.locator("#panel ins").inner_text() == "'gelu'"
 
 
-def test_a_problem_is_what_the_page_opens_with(visit: Open) -> None:
-    _, after = before_and_after()
-    page = visit(draw_graph(after, problems={"zweite": "value 0 differs by 0.25"}))
+def test_the_panel_of_what_was_removed_shows_its_old_settings(visit: Open) -> None:
+    panel = visit(diff_picture(), "#-gone").panel()
 
-    assert "zweite: value 0 differs by 0.25" in page.panel()
-    assert "zweite" in page.focused()
+    for text in ("rate\t0.5", "seed\t7", "stood at\tgone", "no longer there"):
+        assert text in panel
+
+
+def test_the_panel_of_what_was_replaced_shows_both_settings(visit: Open) -> None:
+    before, after = chain("a", "b"), chain("a", "b")
+    other = after.op("b").with_changes(class_name="Dropout", variables=(), config=config(rate=0.25))
+    after = after.with_changes(ops=(*after.ops[:2], other))
+    panel = visit(draw_graph(after, diff_graphs(before, after), before=before), "#b").panel()
+
+    assert "replaced" in panel
+    assert panel.index("rate\t0.25") < panel.index("SETTINGS BEFORE, AS DENSE") < panel.index("units\t8")
 
 
 def test_hostile_names_are_shown_as_text(visit: Open) -> None:
@@ -235,7 +246,7 @@ def test_hostile_names_are_shown_as_text(visit: Open) -> None:
 
 def test_two_thousand_boxes_move_smoothly(visit: Open, record_property: Callable[[str, object], None]) -> None:
     page = visit(draw_graph(big.grow(1800)))
-    page.press("e")
+    page.press("e", "f")
     total = page.page.evaluate("JSON.parse(document.getElementById('data').textContent).boxes.length")
     far = _frames(page)
     page.press(*["+"] * 12)
@@ -263,7 +274,7 @@ def _frames(page: Visit) -> float:
 
 def test_a_box_of_very_many_can_be_clicked_from_afar(visit: Open) -> None:
     page = visit(draw_graph(big.grow(1800)))
-    page.press("e")
+    page.press("e", "f")
     middle = page.page.evaluate("""() => {
       const size = document.getElementById('world').getBoundingClientRect();
       return [size.x + size.width / 2, size.y + size.height / 2];
@@ -283,6 +294,32 @@ def test_the_frame_in_a_notebook_works(browser: object) -> None:
 
     assert "Dense" in frame.locator("#panel").inner_text()
     assert complaints == []
+    page.close()
+
+
+def test_the_frame_in_a_notebook_takes_no_focus_before_it_is_touched(browser: object) -> None:
+    page = browser.new_page()  # type: ignore[attr-defined]
+    page.set_content(draw_graph(chain("a"), findings=[("a", "x")])._repr_html_())
+    frame = page.frame_locator("iframe")
+    frame.locator("#panel .note.differs").wait_for()
+    before = page.frames[1].evaluate("document.activeElement.tagName")
+    frame.locator(".box").first.click()
+
+    assert (before, page.frames[1].evaluate("document.activeElement.tagName")) == ("BODY", "g")
+    page.close()
+
+
+def test_a_frame_that_gets_its_size_late_still_shows_the_picture(browser: object) -> None:
+    page = browser.new_page()  # type: ignore[attr-defined]
+    page.set_content(f"<div hidden>{draw_graph(chain('a'))._repr_html_()}</div>")
+    dense = page.frame_locator("iframe").locator('.box[aria-label^="Dense"]')
+    dense.wait_for(state="attached")
+    page.evaluate("document.querySelector('div').hidden = false")
+    dense.wait_for()
+    page.wait_for_timeout(200)
+    frame, box = page.locator("iframe").bounding_box(), dense.bounding_box()
+
+    assert box["x"] + box["width"] / 2 == pytest.approx(frame["x"] + frame["width"] / 2, abs=2)
     page.close()
 
 

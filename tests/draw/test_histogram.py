@@ -60,3 +60,15 @@ def test_the_page_says_which_weights_are_stored() -> None:
 
     kernel, bias = data["ops"][1]["variables"]  # type: ignore[index]
     assert (kernel["histogram"]["low"], bias.get("histogram"), bias["missing"]) == ("0.5", None, True)
+
+
+class Filed(Reader):
+    def place(self, path: str) -> str:
+        return f"layers/{path}s/vars/0"
+
+
+def test_the_page_says_where_in_its_file_a_weight_stands() -> None:
+    data = data_of(draw_graph(chain("a"), weights=Filed()).to_html())
+
+    kernel, bias = data["ops"][1]["variables"]  # type: ignore[index]
+    assert (kernel["place"], bias.get("place")) == ("layers/a/kernels/vars/0", None)

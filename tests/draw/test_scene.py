@@ -5,13 +5,14 @@ import pytest
 from ramet._diff import diff_graphs
 from ramet._draw.block import find_blocks
 from ramet._draw.box import Box, Scene
-from ramet._draw.change import mark_changes, mark_problems
+from ramet._draw.change import mark_changes
+from ramet._draw.finding import mark_findings
 from ramet._draw.scene import draw_scene
 from ramet._draw.sharing import mark_sharing
 from ramet._graph import Graph, Op, Ref
-from tests.draw.sample import before_and_after, chain, inception, tree, wide_tree
+from tests.draw.sample import before_and_after, chain, inception, tree, twice, wide_tree
 from tests.graph import big, sample
-from tests.graph.sample import call, dense, input_op, layer
+from tests.graph.sample import call, config, dense, input_op, layer
 
 
 def drawn(graph: Graph) -> Scene:
@@ -80,6 +81,22 @@ def test_a_shared_model_is_opened_at_its_first_call() -> None:
 
     assert inside(scene, at(scene, "encoder")) == ["encoder/x", "encoder/d", "Output"]
     assert inside(scene, at(scene, "encoder#2")) == []
+    assert at(scene, "encoder#2").same == at(scene, "encoder").number
+
+
+def test_what_is_inside_a_shared_model_carries_its_mark() -> None:
+    scene = drawn(sample.nested())
+
+    assert {box.key: scene.groups[box.within].label for box in scene.boxes if box.within is not None} == {
+        "encoder/d": "A"
+    }
+
+
+def test_models_that_call_each_other_twice_many_levels_deep_have_one_inside_each() -> None:
+    scene = drawn(twice(30))
+
+    assert len(scene.boxes) < 200
+    assert sum(box.same is not None for box in scene.boxes) == 30
 
 
 def test_a_model_without_calls_is_a_tree_of_boxes() -> None:
@@ -161,14 +178,84 @@ def test_a_diff_marks_boxes_and_draws_what_was_removed() -> None:
     assert notes == {("setting", "activation", "not set", "'gelu'")}
 
 
-def test_a_problem_is_told_at_the_nearest_box() -> None:
-    scene = draw_scene(sample.nested())
-    mark_problems(scene, {"encoder/d/kernel": "differs by 3", "nowhere/else": "odd"})
+def found(graph: Graph, *findings: tuple[str, str]) -> list[tuple[str, str, str]]:
+    scene = draw_scene(graph)
+    mark_findings(scene, graph, findings)
+    return [(note.text, scene.boxes[note.box].key or scene.boxes[note.box].title, note.at) for note in scene.notes]
 
-    assert [(note.text, scene.boxes[note.box].key) for note in scene.notes] == [
-        ("encoder/d/kernel: differs by 3", "encoder/d"),
-        ("nowhere/else: odd", ""),
+
+def test_what_a_check_found_is_told_at_the_nearest_box() -> None:
+    findings = [
+        ("encoder/d/kernel", "differs by 3"),
+        ("decoder.rate", "1 became 2"),
+        ("decoder", "odd"),
+        ("no/where", "x"),
     ]
+
+    assert found(sample.nested(), *findings) == [
+        ("encoder/d/kernel: differs by 3", "encoder/d", ""),
+        ("decoder.rate: 1 became 2", "decoder", ""),
+        ("odd", "decoder", ""),
+        ("no/where: x", "Functional", ""),
+    ]
+
+
+def test_a_name_with_signs_in_it_is_no_attribute() -> None:
+    assert found(chain("a.b", "a", "c[0]"), ("a.b", "one"), ("a.b.units", "two"), ("c[0]", "three")) == [
+        ("one", "a.b", ""),
+        ("a.b.units: two", "a.b", ""),
+        ("three", "c[0]", ""),
+    ]
+
+
+def test_an_output_is_told_at_its_box() -> None:
+    nested, split = sample.nested(), sample.split()
+
+    assert [place for _, place, _ in found(nested, ("outputs[1]", "x"), ("outputs", "x"))] == ["Output", "Functional"]
+    assert [place for _, place, _ in found(split, ("outputs['class']", "x"))] == ["Output"]
+    assert [place for _, place, _ in found(chain("a"), ("outputs", "x"))] == ["Output"]
+
+
+def test_a_run_inside_a_later_call_of_a_shared_model_is_told_there() -> None:
+    assert found(sample.nested(), ("encoder/d#2", "differs"), ("encoder/d#3", "never ran"), ("encoder#2", "too")) == [
+        ("encoder/d#2: differs", "encoder#2", "encoder#2/d"),
+        ("encoder/d#3: never ran", "encoder/d", ""),
+        ("too", "encoder#2", ""),
+    ]
+
+
+def test_what_was_found_at_something_renamed_or_removed_is_told_at_its_box() -> None:
+    before, after = before_and_after()
+    diff = diff_graphs(before, after)
+    scene = draw_scene(after, diff, before)
+    mark_findings(scene, after, [("second/kernel", "moved"), ("gone", "is not there")], diff)
+    mark_changes(scene, diff)
+
+    assert [(note.text, scene.boxes[note.box].key) for note in scene.notes[:2]] == [
+        ("second/kernel: moved", "zweite"),
+        ("gone: is not there", "-gone"),
+    ]
+    assert [at(scene, key).status for key in ("zweite", "-gone")] == ["differs", "removed"]
+
+
+def test_a_changed_argument_is_told_at_its_call() -> None:
+    after = sample.small()
+    calls = tuple(one.with_changes(kwargs=config(training=True)) if one.id == "d#2" else one for one in after.calls)
+    diff = diff_graphs(after, after.with_changes(calls=calls))
+    scene = draw_scene(after)
+    mark_changes(scene, diff)
+
+    assert [(scene.boxes[note.box].key, note.kind, note.old, note.new) for note in scene.notes] == [
+        ("d#2", "call", "not set", "True")
+    ]
+
+
+def test_what_was_removed_keeps_the_op_it_was() -> None:
+    before, after = before_and_after()
+    diff = diff_graphs(before, after)
+
+    assert at(draw_scene(after, diff, before), "-gone").op is before.op("gone")
+    assert at(draw_scene(after, diff), "-gone").op is None
 
 
 def test_a_chain_of_nested_models_as_deep_as_one_likes_is_drawn() -> None:

@@ -21,7 +21,7 @@ TOLERANCE = 1e-4  # of the largest output
 
 @functools.lru_cache(maxsize=2)
 def _made(name, **options):
-    """The network with the smallest input it takes, its statistics anything but zeros and ones."""
+    """The network with the smallest input it takes, its statistics neither zeros nor ones."""
     for size in (32, 71, 75, 139, 224, 299, 331):
         make = functools.partial(ARCHITECTURES[name], weights=None, input_shape=(size, size, 3), **options)
         try:
@@ -33,11 +33,17 @@ def _made(name, **options):
 
 
 def _lively(model):
+    """Statistics that tell a mistake, and damp: otherwise a deep network with random weights is chaotic.
+
+    The next larger float as an input would move the outputs of EfficientNetB7 by four fifths.
+    """
     rng = np.random.default_rng(0)
+    damped = {"gamma": 0.6, "moving_variance": 1.0}
     for layer in model._flatten_layers(include_self=False):
         if isinstance(layer, layers.BatchNormalization):
             for variable in layer.weights:
-                variable.assign(rng.uniform(0.5, 1.5, variable.shape))
+                numbers = rng.uniform(0.02, 0.1, variable.shape) * rng.choice([-1, 1], variable.shape)
+                variable.assign(damped.get(variable.name, 0.0) + numbers)
     return model
 
 

@@ -6,10 +6,19 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ramet._diff import Diff, Weights
     from ramet._draw import Picture
+    from ramet._graph import Graph
+    from ramet._verify.report import Report
 
 
-def draw(model: Any, path: str | os.PathLike[str] | None = None) -> Picture:
+def draw(
+    model: Any,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    before: Any = None,
+    report: Report | None = None,
+) -> Picture:
     """A picture of a model: shown in a notebook, or written as a page (`.html`) or for papers (`.svg`).
 
     Boxes by kind, shapes on the edges; sharing, masks and what is inside nested models and layers are visible. A page is one
@@ -18,6 +27,8 @@ def draw(model: Any, path: str | os.PathLike[str] | None = None) -> Picture:
     Args:
         model: A model of any kind, the path of a model file (`.keras`, `.h5`), which is read as data, or a graph.
         path: Where to write the picture, by its suffix; nothing is written when it is left out.
+        before: Another model, file or graph, like the first: what is different from it is drawn, what was removed included.
+        report: What `ramet.verify` said of the model: the picture opens at the first value that differs.
 
     >>> import keras, ramet
     >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
@@ -25,20 +36,44 @@ def draw(model: Any, path: str | os.PathLike[str] | None = None) -> Picture:
     '<svg'
     """
     from ramet._draw import draw_graph
-    from ramet._graph import Graph
 
-    if isinstance(model, Graph):
-        picture = draw_graph(model)
-    elif isinstance(model, str | os.PathLike):
-        from ramet._files import read_archive
+    graph, weights = _graph_of(model)
+    old, changes = (None, None) if before is None else (_graph_of(before)[0], _diff_of(before, model))
+    findings: list[tuple[str, str]] = []
+    if report is not None:
+        from ramet._verify.picture import findings_of
 
-        file = read_archive(model)
-        picture = draw_graph(file.graph, weights=file.weights)
-    else:
-        from ramet._capture.capture import capture
-        from ramet._capture.weights import LiveWeights
-
-        picture = draw_graph(capture(model), weights=LiveWeights(model))
+        findings = findings_of(report)
+    picture = draw_graph(graph, changes, weights, before=old, findings=findings)
     if path is not None:
         picture.save(path)
     return picture
+
+
+def _graph_of(model: Any) -> tuple[Graph, Weights | None]:
+    """The graph of a model, a file or a graph, and where the values of its variables are read."""
+    from ramet._graph import Graph
+
+    if isinstance(model, Graph):
+        return model, None
+    if isinstance(model, str | os.PathLike):
+        from ramet._files import read_archive
+
+        file = read_archive(model)
+        return file.graph, file.weights
+    from ramet._capture.capture import capture
+    from ramet._capture.weights import LiveWeights
+
+    return capture(model), LiveWeights(model)
+
+
+def _diff_of(before: Any, after: Any) -> Diff:
+    from ramet._graph import Graph
+
+    if isinstance(before, Graph) or isinstance(after, Graph):
+        from ramet._diff import diff_graphs
+
+        return diff_graphs(_graph_of(before)[0], _graph_of(after)[0])
+    from ramet._api.comparing import diff
+
+    return diff(before, after)

@@ -44,7 +44,7 @@ def _run(options: argparse.Namespace) -> int:
         elif options.markdown:
             say(diff.to_markdown())
         elif options.html is not None:
-            _draw(after, diff, options.html)
+            _draw(before, after, diff, options.html)
         else:
             say(diff_text(diff, colour=has_colour(sys.stdout, wanted=not options.no_color)))
     return ExitCode.DIFFERENT if diff else ExitCode.DONE
@@ -72,10 +72,10 @@ class _Told:
         return self._weights.read(path)
 
 
-def _draw(after: ModelFile, diff: Diff, target: Path) -> None:
+def _draw(before: ModelFile, after: ModelFile, diff: Diff, target: Path) -> None:
     from ramet._draw import draw_graph
 
-    draw_graph(after.graph, diff=diff, weights=after.weights).save(target)
+    draw_graph(after.graph, diff, after.weights, before=before.graph).save(target)
     tell(f"wrote {target}")
 
 

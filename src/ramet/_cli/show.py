@@ -35,7 +35,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--json", action="store_true", help="as JSON: the graph, the variables, and what the file says of itself"
     )
     way.add_argument(
-        "--html", type=file_name, metavar="OUT", help="draw the model: a page to explore (.html), or a .svg"
+        "--html",
+        type=file_name,
+        metavar="OUT",
+        help="draw the model: a page to explore (.html), with --weights a histogram of each; or a .svg",
     )
 
 

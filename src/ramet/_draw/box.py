@@ -5,13 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from ramet._draw.palette import family_of
+from ramet._draw.text import shorten
 from ramet._graph import Call, Op
 
 __all__ = ["Bend", "Box", "BoxKind", "Edge", "Group", "MaskUse", "Note", "Scene", "Status"]
 
 BoxKind: TypeAlias = Literal["input", "layer", "model", "operation", "output", "block", "port"]
 MaskUse: TypeAlias = Literal["", "carried", "implicit", "explicit"]
-Status: TypeAlias = Literal["", "added", "removed", "changed", "renamed", "problem"]
+Status: TypeAlias = Literal["", "added", "removed", "changed", "renamed", "differs"]
+
+# What is told of a box that has several marks.
+_RANK: tuple[Status, ...] = ("", "renamed", "changed", "added", "differs", "removed")
 
 
 @dataclass(slots=True)
@@ -56,6 +61,7 @@ class Box:
         path: the path that `named(...)` takes; "" for what is no op.
         op: the op, looked up where it stands first.
         call: its call, where there is one.
+        was: the op that stood here before, on the picture of a diff, where another one does now.
         shapes: of what it gives, for a reader.
         dtypes: of the same.
         parent: the number of the container.
@@ -63,8 +69,11 @@ class Box:
         row_gap: the space between the rows inside.
         rank, x: row and column in the container, as the layout found them.
         width, height: when it is closed.
+        open_width: when it is open, at least: title and name stand beside each other then.
         is_open: whether the picture begins with its inside shown.
+        same: the number of the box that shows the inside, where this one is another call of the same op.
         groups: numbers of the groups it is in.
+        within: the number of the group of the innermost shared op around it.
         mask: "made", "dropped", or both, divided by a space.
         status: on the picture of a diff.
         notes: numbers of the notes about it.
@@ -80,6 +89,7 @@ class Box:
     path: str = ""
     op: Op | None = None
     call: Call | None = None
+    was: Op | None = None
     shapes: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ()
     parent: int | None = None
@@ -91,11 +101,19 @@ class Box:
     x: float = 0.0
     width: float = 0.0
     height: float = 0.0
+    open_width: float = 0.0
     is_open: bool = False
+    same: int | None = None
     groups: list[int] = field(default_factory=list)
+    within: int | None = None
     mask: str = ""
     status: Status = ""
     notes: list[int] = field(default_factory=list)
+
+    @property
+    def told_open(self) -> str:
+        """What stands beside the title when it is open. A block is called by its title."""
+        return self.hint if self.kind == "block" else shorten(self.name)
 
 
 @dataclass(slots=True)
@@ -106,11 +124,13 @@ class Group:
         label: the letters of the mark.
         text: what they have in common.
         boxes: their numbers.
+        tied: whether they only hold one variable.
     """
 
     label: str
     text: str
     boxes: list[int]
+    tied: bool = False
 
 
 @dataclass(slots=True)
@@ -118,12 +138,13 @@ class Note:
     """A change, or something else worth walking to.
 
     Attributes:
-        kind: the kind of the change, or "problem".
+        kind: the kind of the change, or "differs" for what a check found.
         box: the number of the box it is about; 0 for the model.
         text: the sentence.
         what: which part.
         old, new: what stood there and what stands there now; "" where there is nothing to say.
         follows: whether it is only a consequence.
+        at: the deep link of a box that is there once `box`, a later call of something shared, is open; "" for `box` itself.
     """
 
     kind: str
@@ -133,6 +154,7 @@ class Note:
     old: str = ""
     new: str = ""
     follows: bool = False
+    at: str = ""
 
 
 @dataclass(slots=True)
@@ -150,3 +172,17 @@ class Scene:
         if parent is not None:
             self.boxes[parent].children.append(box.number)
         return box
+
+    def add_op(self, parent: int, op: Op, call: Call | None = None) -> Box:
+        """A new box for an op, or for one call of it."""
+        box = self.add(parent, op.kind, family_of(op), op.class_name)
+        box.op, box.call = op, call
+        return box
+
+    def note(self, note: Note, status: Status) -> None:
+        """Adds a note, and marks the box it is about; of several marks, the one that says most stays."""
+        box = self.boxes[note.box]
+        box.notes.append(len(self.notes))
+        self.notes.append(note)
+        if _RANK.index(status) > _RANK.index(box.status):
+            box.status = status

@@ -2,84 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
 
 from ramet._diff import ABSENT, Change, Diff
 from ramet._diff.line import label, words
 from ramet._diff.show import show
+from ramet._draw.address import Addresses
 from ramet._draw.box import Note, Scene, Status
-from ramet._graph import Argument, escape
+from ramet._draw.ghost import op_before
+from ramet._graph import Argument, Graph, call_id, escape
 
-__all__ = ["mark_changes", "mark_problems"]
+__all__ = ["mark_changes"]
 
 _STATUS: dict[str, Status] = {"added": "added", "removed": "removed", "renamed": "renamed"}
-# What is told of a box that has several changes.
-_RANK: tuple[Status, ...] = ("", "renamed", "changed", "added", "removed", "problem")
 # What follows from the changes is told as far as a reader would read.
 _FOLLOWING = 2_000
 
 
-def mark_changes(scene: Scene, diff: Diff) -> None:
-    """Notes for each change, in the order of the diff, then for what follows from them."""
-    at = _boxes_by_path(scene)
-    gone = {box.key: box.number for box in scene.boxes if box.status == "removed"}
+# How a diff names the later calls of an op.
+_LATER_CALL = re.compile(r"(?s).* of call #([0-9]+)")
+
+
+def mark_changes(scene: Scene, diff: Diff, before: Graph | None = None) -> None:
+    """Notes for each change, in the order of the diff, then for what follows from them.
+
+    Args:
+        scene: the picture of the model after.
+        diff: what is different.
+        before: the model before, which knows what was replaced.
+    """
+    addresses = Addresses(scene)
+    known = dict(before.walk()) if before is not None else {}
     for change in diff.changes:
-        number = gone.get(f"-{change.before}") if change.kind == "removed" else None
-        _add(scene, change, _box_of(change, at) if number is None else number, follows=False)
+        number = _box_of(change, addresses)
+        _add(scene, change, number, follows=False)
+        if change.kind == "replaced" and change.before:
+            scene.boxes[number].was = op_before(change.before, known)
     for change in diff.consequences[:_FOLLOWING]:
-        _add(scene, change, _box_of(change, at), follows=True)
+        _add(scene, change, _box_of(change, addresses), follows=True)
 
 
-def mark_problems(scene: Scene, problems: Mapping[str, str]) -> None:
-    """Notes for what a check found, before all others."""
-    at = _boxes_by_path(scene)
-    for path, text in problems.items():
-        number = _nearest(path, at)
-        _note(scene, Note("problem", number, f"{escape(path)}: {escape(text)}"), "problem")
-
-
-def _boxes_by_path(scene: Scene) -> dict[str, int]:
-    """The first box of each path and of each call; the model itself under the empty one."""
-    found: dict[str, int] = {}
-    for box in scene.boxes:
-        if box.status != "removed" and box.kind not in ("block", "port", "output"):
-            found.setdefault(box.path, box.number)
-            found.setdefault(box.key, box.number)
-    found[""] = 0
-    return found
-
-
-def _box_of(change: Change, at: Mapping[str, int]) -> int:
-    return _nearest(change.path, at)
-
-
-def _nearest(path: str, at: Mapping[str, int]) -> int:
-    """The box at the path, or at the beginning of it: variables are told at their op."""
-    while path not in at:
-        path = path.rpartition("/")[0]
-    return at[path]
+def _box_of(change: Change, addresses: Addresses) -> int:
+    """The number of the box: that of the call, where the change is about one of several."""
+    gone = addresses.removed.get(change.before or "") if change.kind == "removed" else None
+    if gone is not None:
+        return gone
+    later = _LATER_CALL.fullmatch(change.what)
+    home, slash, op = change.path.rpartition("/")
+    key = f"{home}{slash}{call_id(op, int(later[1]))}" if later else change.path
+    return addresses.at.get(key) or addresses.nearest(change.path)
 
 
 def _add(scene: Scene, change: Change, box: int, *, follows: bool) -> None:
-    text = f"{label(change)}: {''.join(words(change))}"
-    told = change.kind not in ("added", "removed", "weights", "order")
+    told = change.kind not in ("added", "removed", "moved", "weights", "order")
     old, new = (_text(change.old), _text(change.new)) if told else ("", "")
+    # Old and new say it all, unless it is about something that has no box of its own.
+    here = change.path == scene.boxes[box].path
+    text = ("" if here else label(change)) if told else f"{label(change)}: {''.join(words(change))}"
     note = Note(change.kind, box, text, escape(change.what), old, new, follows=follows)
-    _note(scene, note, "" if follows else _STATUS.get(change.kind, "changed"))
+    scene.note(note, "" if follows else _STATUS.get(change.kind, "changed"))
     if change.kind == "renamed" and not follows:
         scene.boxes[box].name = f"{_last(change.before)} → {_last(change.after)}" if box else scene.boxes[box].name
 
 
 def _last(path: str | None) -> str:
     return (path or "").rpartition("/")[2]
-
-
-def _note(scene: Scene, note: Note, status: Status) -> None:
-    box = scene.boxes[note.box]
-    box.notes.append(len(scene.notes))
-    scene.notes.append(note)
-    if _RANK.index(status) > _RANK.index(box.status):
-        box.status = status
 
 
 def _text(value: Argument) -> str:

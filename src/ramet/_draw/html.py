@@ -16,7 +16,10 @@ from ramet._draw.palette import DARK, LIGHT, style_variables
 __all__ = ["embed", "page"]
 
 # In the order in which they need each other.
-_SCRIPTS = ("scene.js", "place.js", "paint.js", "crowd.js", "view.js", "panel.js", "find.js", "keys.js", "start.js")
+_SCRIPTS = (
+    *("scene.js", "copy.js", "place.js", "edge.js", "paint.js", "crowd.js", "view.js"),
+    *("note.js", "weight.js", "panel.js", "find.js", "keys.js", "start.js"),
+)
 _STYLES = ("page.css", "picture.css", "panel.css")
 _IN_NOTEBOOK = 620
 

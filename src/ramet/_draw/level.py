@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from ramet._draw.block import find_blocks
 from ramet._draw.box import Box, Edge, MaskUse, Scene, Status
 from ramet._draw.ghost import Ghost
-from ramet._draw.palette import family_of
 from ramet._draw.text import value_text
 from ramet._graph import Call, FrozenDict, Graph, Op, Ref, Value, refs, render
 
@@ -35,6 +34,14 @@ def _listed(classes: list[str]) -> str:
     return " · ".join(classes[:kept]) + (" …" if kept < len(classes) else "")
 
 
+def _data_refs(call: Call) -> Iterator[Ref]:
+    """The refs among the arguments that are no masks."""
+    masks = dict(call.mask_kinds)
+    data = [item for place, item in enumerate(call.args) if place not in masks]
+    data += [item for key, item in call.kwargs.pairs if key not in masks]
+    return refs(tuple(data))
+
+
 _Wire = tuple[int, int, MaskUse, Status, tuple[Ref, ...]]
 
 
@@ -59,8 +66,7 @@ class _Level:
     def add_call(self, call: Call) -> Box:
         op = self._op(call)
         home = self._homes.get(call.id, self._container.number)
-        box = self._scene.add(home, op.kind, family_of(op), op.class_name)
-        box.op, box.call = op, call
+        box = self._scene.add_op(home, op, call)
         box.shapes = tuple(map(value_text, call.outputs))
         box.dtypes = tuple(value.dtype for value in call.outputs)
         box.mask = self._mask_of(call)
@@ -108,9 +114,7 @@ class _Level:
             masks: dict[Ref, MaskUse] = {}
             for place, kind in call.mask_kinds:
                 masks |= dict.fromkeys(refs(call.argument(place)), kind)
-            data = [item for place, item in enumerate(call.args) if place not in dict(call.mask_kinds)]
-            data += [item for key, item in call.kwargs.pairs if key not in dict(call.mask_kinds)]
-            for ref in dict.fromkeys(refs(tuple(data))):
+            for ref in dict.fromkeys(_data_refs(call)):
                 if ref.call in self._boxes:
                     yield self._boxes[ref.call].number, self._boxes[call.id].number, self._carried(ref), "", (ref,)
             for ref, use in masks.items():
@@ -169,12 +173,9 @@ class _Level:
 
     def _mask_of(self, call: Call) -> str:
         """Whether a mask begins here, or ends here."""
-        given = {place for place, _ in call.mask_kinds}
-        data = [item for place, item in enumerate(call.args) if place not in given]
-        data += [item for key, item in call.kwargs.pairs if key not in given]
-        taken = {value.mask for value in map(self._value, refs(tuple(data))) if value is not None} - {None}
+        taken = {value.mask for value in map(self._value, _data_refs(call)) if value is not None} - {None}
         made = {value.mask for value in call.outputs} - {None}
-        words = ["made"] if made - taken else []
-        if taken and not made:
-            words.append("dropped")
-        return " ".join(words)
+        if made - taken:
+            # A merge makes one mask of those it is given.
+            return "made dropped" if taken else "made"
+        return "dropped" if taken and not made else ""

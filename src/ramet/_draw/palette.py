@@ -12,8 +12,8 @@ __all__ = ["DARK", "FAMILIES", "GROUPS", "LIGHT", "STATUS", "Theme", "family_of"
 
 # The hue of each family in degrees, and how strong it is in per cent; what a family is called in the legend.
 FAMILIES: dict[str, tuple[int, int, str]] = {
-    "input": (150, 45, "input"),
-    "output": (150, 45, "output"),
+    "input": (150, 45, "input, output"),
+    "output": (150, 45, "input, output"),
     "convolution": (212, 70, "convolution"),
     "linear": (232, 60, "dense"),
     "embedding": (182, 55, "embedding"),
@@ -52,7 +52,7 @@ STATUS = {
     "removed": ("#c62f3a", "#ff7b72"),
     "changed": ("#9a5b00", "#e3a02c"),
     "renamed": ("#6f42c1", "#c297ff"),
-    "problem": ("#c62f3a", "#ff7b72"),
+    "differs": ("#c62f3a", "#ff7b72"),
 }
 
 Kind: TypeAlias = Literal["light", "dark"]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 
 from ramet._diff import Diff, Weights
 from ramet._draw.box import Scene
-from ramet._draw.change import mark_changes, mark_problems
+from ramet._draw.change import mark_changes
+from ramet._draw.finding import mark_findings
 from ramet._draw.html import embed, page
 from ramet._draw.record import record
 from ramet._draw.scene import draw_scene
@@ -28,8 +29,10 @@ class Picture:
     In a notebook it shows itself; `save` writes a page or an SVG, `to_html` and `to_svg` give them as text.
     """
 
-    def __init__(self, scene: Scene, graph: Graph, weights: Weights | None, title: str) -> None:
-        self._scene, self._graph, self._weights, self._title = scene, graph, weights, title
+    def __init__(
+        self, scene: Scene, graph: Graph, weights: Weights | None, title: str, before: Graph | None = None
+    ) -> None:
+        self._scene, self._graph, self._weights, self._title, self._before = scene, graph, weights, title, before
 
     def __repr__(self) -> str:
         return f"<Picture of {self._graph.name!r}: {len(self._scene.boxes) - 1} boxes>"
@@ -66,14 +69,16 @@ class Picture:
 
     @cached_property
     def _page(self) -> str:
-        return page(record(self._scene, self._graph, self._weights), self._title)
+        return page(record(self._scene, self._graph, self._weights, self._before), self._title)
 
 
 def draw_graph(
     graph: Graph,
     diff: Diff | None = None,
     weights: Weights | None = None,
-    problems: Mapping[str, str] | None = None,
+    *,
+    before: Graph | None = None,
+    findings: Iterable[tuple[str, str]] = (),
 ) -> Picture:
     """The picture of a graph. Nothing of it is changed, and nothing of the model is run.
 
@@ -81,17 +86,17 @@ def draw_graph(
         graph: the model; with a diff, the model after.
         diff: what is different from another model: it is drawn on the picture, and what was removed as well.
         weights: where the values of its variables are read, for a histogram of each.
-        problems: texts by path, of an op or of a call, that the picture leads to first: what a check found, say.
+        before: with a diff, the model before, which knows the settings of what was removed.
+        findings: what a check found, as pairs of a path and a text: the picture opens at the first.
     """
-    scene = draw_scene(graph, diff)
+    scene = draw_scene(graph, diff, before)
     mark_sharing(scene, graph)
+    mark_findings(scene, graph, findings, diff)
     title = escape(graph.name)
-    if problems:
-        mark_problems(scene, problems)
     if diff is not None:
-        mark_changes(scene, diff)
+        mark_changes(scene, diff, before)
         title = f"{escape(diff.before)} → {escape(diff.after)}"
-    return Picture(scene, graph, weights, title)
+    return Picture(scene, graph, weights, title, before)
 
 
 def _write(target: Path, text: str) -> None:

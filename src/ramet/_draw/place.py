@@ -82,7 +82,7 @@ def _fit(box: Box, spots: list[Spot], placed: Placed, children: list[Box]) -> No
         top += heights[rank] + box.row_gap
     spot = placed.spots[box.number]
     spot.height = top - box.row_gap + padding
-    spot.width = max(right - left + 2 * padding, box.width if box.parent is not None else 0.0)
+    spot.width = max(right - left + 2 * padding, box.open_width if box.parent is not None else 0.0)
     shift = (spot.width - (right - left)) / 2 - left
     for rank, centre, item in zip(ranks, centres, items, strict=True):
         item.x = centre + shift - item.width / 2

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import asdict
+from typing import Any, Protocol, runtime_checkable
 
 from ramet._diff import Weights
 from ramet._diff.show import show
 from ramet._draw.box import Box, Scene
 from ramet._draw.histogram import histogram
 from ramet._draw.palette import FAMILIES, mark_colour
-from ramet._draw.text import shape_text, shorten
+from ramet._draw.text import listed_shapes, shape_text, shorten
 from ramet._graph import Graph, Op, VariableSpec, escape
 
 __all__ = ["record"]
@@ -20,9 +21,18 @@ _SHAPES = 3
 _TOLD_ABOVE = frozenset({"name", "trainable", "dtype"})
 
 
-def record(scene: Scene, graph: Graph, weights: Weights | None = None) -> dict[str, Any]:
+@runtime_checkable
+class _Filed(Weights, Protocol):
+    """Weights that say where in their file a variable stands."""
+
+    def place(self, path: str) -> str:
+        """The path of the array in the file."""
+        ...
+
+
+def record(scene: Scene, graph: Graph, weights: Weights | None = None, before: Graph | None = None) -> dict[str, Any]:
     """Everything the page needs, as plain data for JSON. What is empty is left out."""
-    ops = _Ops(graph, weights)
+    ops = _Ops(graph, weights, before)
     boxes = [_box(box, ops) for box in scene.boxes]
     used = {box.family for box in scene.boxes[1:] if box.kind not in ("port", "block")}
     return {
@@ -30,21 +40,10 @@ def record(scene: Scene, graph: Graph, weights: Weights | None = None) -> dict[s
         "boxes": boxes,
         "ops": ops.records,
         "groups": [
-            {"label": group.label, "text": escape(group.text), "boxes": group.boxes, "colour": mark_colour(number)}
+            {**asdict(group), "text": escape(group.text), "colour": mark_colour(number)}
             for number, group in enumerate(scene.groups)
         ],
-        "notes": [
-            _told(
-                kind=note.kind,
-                box=note.box,
-                text=note.text,
-                what=note.what,
-                old=note.old,
-                new=note.new,
-                follows=note.follows,
-            )
-            for note in scene.notes
-        ],
+        "notes": [_told(**asdict(note)) for note in scene.notes],
         "families": {name: told for name, (_, _, told) in FAMILIES.items() if name in used},
     }
 
@@ -55,10 +54,8 @@ def _told(**fields: Any) -> dict[str, Any]:
 
 
 def _box(box: Box, ops: _Ops) -> dict[str, Any]:
-    shapes = list(box.shapes[:_SHAPES])
-    if len(box.shapes) > 1 and len(set(box.shapes)) == 1:
-        shapes = [f"{len(box.shapes)} x {box.shapes[0]}"]
-    elif len(box.shapes) > _SHAPES:
+    shapes = listed_shapes(box.shapes, _SHAPES)
+    if len(shapes) == _SHAPES < len(box.shapes):
         shapes.append(f"and {len(box.shapes) - _SHAPES:,} more")
     name = escape(box.name)
     return {
@@ -75,11 +72,13 @@ def _box(box: Box, ops: _Ops) -> dict[str, Any]:
             hint=box.hint,
             key=box.key,
             path=box.path if box.path != box.key else "",
-            op=ops.number(box),
+            op=ops.number(box.op),
+            was=ops.number(box.was),
             shapes=shapes,
             dtypes=sorted(map(escape, set(box.dtypes))),
             parent=box.parent,
             gap=box.row_gap if box.children else 0.0,
+            open_width=box.open_width or None,
             edges=[
                 [edge.source, edge.target, edge.mask, edge.status, *edge.bends]
                 if edge.bends or edge.mask or edge.status
@@ -88,7 +87,9 @@ def _box(box: Box, ops: _Ops) -> dict[str, Any]:
             ],
             bends=[[bend.rank, round(bend.x, 3)] for bend in box.bends],
             open=box.is_open,
+            same=box.same,
             groups=box.groups,
+            within=box.within,
             mask=box.mask,
             status=box.status,
             notes=box.notes,
@@ -99,28 +100,17 @@ def _box(box: Box, ops: _Ops) -> dict[str, Any]:
 class _Ops:
     """What the panel says of each op, told once however often it is called."""
 
-    def __init__(self, graph: Graph, weights: Weights | None) -> None:
+    def __init__(self, graph: Graph, weights: Weights | None, before: Graph | None) -> None:
         self.records: list[dict[str, Any]] = []
         self._weights = weights
         self._known = set(weights.paths()) if weights is not None else set()
         self._numbers: dict[int, int] = {}
-        self._paths: dict[int, str] = {}
-        self._sizes: dict[int, int] = {}
-        placed = list(graph.walk())
-        inside: dict[str, int] = {}
-        # From the last to the first: what is inside an op comes after it.
-        for path, op in reversed(placed):
-            self._paths[id(op)] = path
-            own = sum(spec.size for spec in op.variables if spec.weight)
-            self._sizes[id(op)] = own + inside.pop(path, 0)
-            above = path.rpartition("/")[0]
-            inside[above] = inside.get(above, 0) + self._sizes[id(op)]
-        if graph.root is not None:
-            self._paths[id(graph.root)] = ""
-            self._sizes[id(graph.root)] = graph.parameters
+        # What was removed is only in the model before; its values are not read.
+        self._before = _places(before) if before is not None else {}
+        self._after = _places(graph)
 
-    def number(self, box: Box) -> int | None:
-        op = box.op
+    def number(self, op: Op | None) -> int | None:
+        """The place of what is told of the op."""
         if op is None:
             return None
         if id(op) not in self._numbers:
@@ -129,7 +119,8 @@ class _Ops:
         return self._numbers[id(op)]
 
     def _record(self, op: Op) -> dict[str, Any]:
-        path = self._paths.get(id(op), op.id)
+        path, size = self._after.get(id(op)) or self._before.get(id(op)) or (op.id, 0)
+        weights = self._weights if id(op) in self._after else None
         pairs = op.config.pairs if op.config else ()
         settings = [[escape(str(key)), show(value)] for key, value in pairs if key not in _TOLD_ABOVE]
         if len(settings) > _SETTINGS:
@@ -144,17 +135,15 @@ class _Ops:
             frozen=not op.trainable,
             dtype=escape(op.dtype_policy or ""),
             unbuilt=not op.built,
-            parameters=self._sizes.get(id(op), 0) or None,
+            parameters=size or None,
             flags=[[escape(str(key)), show(value)] for key, value in op.flags.pairs],
-            variables=[self._variable(path, spec) for spec in op.variables],
+            variables=[self._variable(path, spec, weights) for spec in op.variables],
         )
 
-    def _variable(self, path: str, spec: VariableSpec) -> dict[str, Any]:
+    def _variable(self, path: str, spec: VariableSpec, weights: Weights | None) -> dict[str, Any]:
         own = f"{path}/{spec.id}".lstrip("/")
         source = own if own in self._known else spec.tied if spec.tied in self._known else None
-        drawn = None
-        if source is not None and self._weights is not None:
-            drawn = histogram(self._weights.read(source))
+        drawn = histogram(weights.read(source)) if source is not None and weights is not None else None
         return _told(
             name=escape(spec.id),
             shape=shape_text(spec.shape),
@@ -163,6 +152,22 @@ class _Ops:
             state=not spec.weight,
             size=spec.size,
             tied=escape(spec.tied or ""),
-            missing=self._weights is not None and source is None,
+            missing=weights is not None and source is None,
+            place=escape(weights.place(source)) if source is not None and isinstance(weights, _Filed) else "",
             histogram=drawn,
         )
+
+
+def _places(graph: Graph) -> dict[int, tuple[str, int]]:
+    """The path of each op, and how many numbers the weights in it hold, by its identity."""
+    found: dict[int, tuple[str, int]] = {}
+    inside: dict[str, int] = {}
+    # From the last to the first: what is inside an op comes after it.
+    for path, op in reversed(list(graph.walk())):
+        size = sum(spec.size for spec in op.variables if spec.weight) + inside.pop(path, 0)
+        found[id(op)] = path, size
+        above = path.rpartition("/")[0]
+        inside[above] = inside.get(above, 0) + size
+    if graph.root is not None:
+        found[id(graph.root)] = "", graph.parameters
+    return found

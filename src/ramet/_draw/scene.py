@@ -34,21 +34,26 @@ class _Work:
     ops: tuple[Op, ...]
 
 
-def draw_scene(graph: Graph, diff: Diff | None = None) -> Scene:
+def draw_scene(graph: Graph, diff: Diff | None = None, before: Graph | None = None) -> Scene:
     """All boxes of a graph, each with its row and column. With a diff, what was removed has boxes, too.
 
     A worklist, not recursion: models nest deeply.
+
+    Args:
+        graph: the model.
+        diff: what is different from another.
+        before: that other model: it knows what was removed.
     """
     scene = Scene()
     root = scene.add(None, "model", "model", graph.class_name)
     root.name, root.op = graph.name, graph.root
     first = dict(graph.walk())
-    ghosts = ghosts_of(diff)
+    ghosts = ghosts_of(diff, before)
     waiting = [_Work(root, "", graph if graph.calls else None, graph.held)]
     while waiting:
         work = waiting.pop()
         made = _fill(scene, work, first, ghosts.get(work.prefix.rstrip("/"), []))
-        # A shared model is opened where it is called first; its other calls carry the same mark.
+        # A shared model is opened where it is called first; `_show_again` leads its other calls there.
         entered: set[str] = set()
         inner_work = []
         for box in made:
@@ -59,6 +64,7 @@ def draw_scene(graph: Graph, diff: Diff | None = None) -> Scene:
             inner = op.graph if op.graph is not None and op.graph.calls else None
             inner_work.append(_Work(box, f"{box.path}/", inner, op.inside))
         waiting += reversed(inner_work)
+    _show_again(scene)
     _open_what_fits(scene)
     return scene
 
@@ -68,9 +74,9 @@ def _fill(scene: Scene, work: _Work, first: dict[str, Op], ghosts: list[Ghost]) 
     container.row_gap = _GRID_GAP if work.graph is None else _ROW_GAP
     if work.graph is not None:
         made = draw_level(scene, container, work.graph, ghosts)
-        extras = [_op_box(scene, container, op) for op in work.graph.extras]
+        extras = [scene.add_op(container.number, op) for op in work.graph.extras]
     else:
-        made, extras = [], [_op_box(scene, container, op) for op in work.ops]
+        made, extras = [], [scene.add_op(container.number, op) for op in work.ops]
         for ghost in ghosts:
             ghost.draw(scene, container)
     made += extras
@@ -84,12 +90,6 @@ def _fill(scene: Scene, work: _Work, first: dict[str, Op], ghosts: list[Ghost]) 
         else:
             arrange_grid(scene, level)
     return made
-
-
-def _op_box(scene: Scene, container: Box, op: Op) -> Box:
-    box = scene.add(container.number, op.kind, family_of(op), op.class_name)
-    box.op = op
-    return box
 
 
 def _name(box: Box, prefix: str, first: dict[str, Op]) -> None:
@@ -120,11 +120,24 @@ def _size(scene: Scene, container: Box) -> None:
             box.hint = count(sum(scene.boxes[number].kind != "port" for number in box.children), "call")
         head = width_of(shorten(box.title), 13) * 1.1 + (width_of(box.hint, 11) + 10 if box.hint else 0)
         # Room for the sign that opens, and for a mark.
-        head += 20 * bool(box.children or (box.op is not None and box.op.inside))
+        if box.children or (box.op is not None and box.op.inside):
+            head += 20
+            box.open_width = float(round(width_of(shorten(box.title), 13) * 1.1 + width_of(box.told_open, 11) + 60))
         widest = max(widest, head + 26, width_of(shorten(box.name), 11) + 34 + 62 * bool(box.mask))
     for box in children:
         if box.kind != "port":
             box.width, box.height = float(round(min(widest, _WIDEST))), 30.0 if box.kind == "output" else _HEIGHT
+
+
+def _show_again(scene: Scene) -> None:
+    """Says whose inside the other calls of a shared op show.
+
+    The page makes the boxes when one is opened: models that call each other twice, ten levels deep, have a thousand insides.
+    """
+    shown = {id(box.op): box.number for box in scene.boxes if box.children and box.op is not None}
+    for box in scene.boxes[1:]:
+        if not box.children and box.status != "removed":
+            box.same = shown.get(id(box.op))
 
 
 def _open_what_fits(scene: Scene) -> None:

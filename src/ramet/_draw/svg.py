@@ -8,7 +8,7 @@ from html import escape as quote
 from ramet._draw.box import Box, Edge, Scene
 from ramet._draw.palette import LIGHT, STATUS, mark_colour
 from ramet._draw.place import Placed, Spot, edge_path, place
-from ramet._draw.text import shorten
+from ramet._draw.text import listed_shapes, shorten
 from ramet._graph import escape
 
 __all__ = ["curve", "svg"]
@@ -87,16 +87,18 @@ def _shapes(scene: Scene, container: Box, placed: Placed) -> Iterator[str]:
     """The shapes of what boxes give, beside the beginning of the edges: where these go right, on the left."""
     ways: dict[int, set[float]] = {}
     for edge in container.edges:
-        if not edge.status:
-            points = edge_path(edge, placed, container.number)
-            ways.setdefault(edge.source, set()).add(points[2][0] - points[1][0])
+        points = edge_path(edge, placed, container.number)
+        ways.setdefault(edge.source, set()).add(points[2][0] - points[1][0])
+    # What only gave to something that was removed gives nothing now.
+    giving = {edge.source for edge in container.edges if not edge.status}
     for number, turns in ways.items():
+        if number not in giving:
+            continue
         box, spot = scene.boxes[number], placed.spots[number]
-        several = len(box.shapes) > 1 and len(set(box.shapes)) == 1
-        told = [f"{len(box.shapes)} x {box.shapes[0]}"] if several else list(box.shapes[:2])
         on_left = max(turns) > 1 and min(turns) >= -1
-        x = spot.x + spot.width / 2 + (-7 if on_left else 7)
-        for line, text in enumerate(told):
+        # Where they go both ways, beside the one that goes right.
+        x = spot.x + spot.width / 2 + (-7 if on_left else 7 + min(max(0.3 * max(turns), 0), 30))
+        for line, text in enumerate(listed_shapes(box.shapes, 2)):
             look = f'text-anchor="end" {_HALO}' if on_left else _HALO
             yield _text(x, spot.row_bottom + 15 + 12 * line, text, 10, LIGHT.quiet, look)
 
@@ -123,11 +125,19 @@ def _box(box: Box, spot: Spot, scene: Scene, *, is_open: bool) -> Iterator[str]:
         yield _rect(spot.x + 8, spot.y - 9, width, 13, 6.5, f'fill="{stroke}"')
         look = 'text-anchor="middle" font-weight="600"'
         yield _text(spot.x + 8 + width / 2, spot.y + 0.5, box.status, 9, LIGHT.page, look)
-    for place_, group in enumerate(box.groups[:3]):
-        x, y = spot.x + spot.width - 2 - 20 * place_, spot.y - 2
-        yield f'<circle cx="{_n(x)}" cy="{_n(y)}" r="9" fill="{mark_colour(group)}" stroke="{LIGHT.page}" stroke-width="1.5"/>'
-        yield _text(x, y + 3.5, scene.groups[group].label, 10, "#ffffff", 'text-anchor="middle" font-weight="700"')
+    yield from _marks(box, spot, scene)
     yield "</g>"
+
+
+def _marks(box: Box, spot: Spot, scene: Scene) -> Iterator[str]:
+    """The marks of what is one object; hollow, that of the shared op around it."""
+    shown = [(group, mark_colour(group), LIGHT.page, "#ffffff") for group in box.groups[:3]]
+    if box.within is not None:
+        shown.append((box.within, LIGHT.page, mark_colour(box.within), LIGHT.text))
+    for place_, (group, fill, stroke, ink) in enumerate(shown):
+        x, y = spot.x + spot.width - 2 - 20 * place_, spot.y - 2
+        yield f'<circle cx="{_n(x)}" cy="{_n(y)}" r="9" fill="{fill}" stroke="{stroke}" stroke-width="1.5"/>'
+        yield _text(x, y + 3.5, scene.groups[group].label, 10, ink, 'text-anchor="middle" font-weight="700"')
 
 
 def _words(box: Box, spot: Spot, *, is_open: bool) -> Iterator[str]:
@@ -142,7 +152,7 @@ def _words(box: Box, spot: Spot, *, is_open: bool) -> Iterator[str]:
     yield _text(x, base, title, 13, LIGHT.text, 'font-weight="600"')
     right = spot.x + spot.width - 12
     if is_open:
-        yield _text(right, base, name, 11, LIGHT.quiet, 'text-anchor="end"')
+        yield _text(right, base, box.told_open, 11, LIGHT.quiet, 'text-anchor="end"')
         return
     if box.hint:
         yield _text(right, base, box.hint, 11, LIGHT.quiet, 'text-anchor="end"')

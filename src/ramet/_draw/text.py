@@ -5,7 +5,7 @@ from __future__ import annotations
 from ramet._diff.show import show
 from ramet._graph import Argument, FrozenDict, FrozenList, Op, Shape, Value, escape
 
-__all__ = ["count", "hint_of", "letters", "shape_text", "shorten", "value_text", "width_of"]
+__all__ = ["count", "hint_of", "letters", "listed_shapes", "shape_text", "shorten", "value_text", "width_of"]
 
 # In parts of the font's size, measured on common sans-serif fonts: a text is never wider than its box by much.
 _NARROW = frozenset("iljtfrI.,:;'|!()[]_ ")
@@ -44,6 +44,13 @@ def value_text(value: Value) -> str:
     """The shape of a value, and what else is special about it."""
     flags = [word for word in ("sparse", "ragged", "optional") if getattr(value, word)]
     return " ".join([shape_text(value.shape), *flags])
+
+
+def listed_shapes(shapes: tuple[str, ...], most: int) -> list[str]:
+    """The first shapes; those of several values that are all alike in one line."""
+    if len(shapes) > 1 and len(set(shapes)) == 1:
+        return [f"{len(shapes)} x {shapes[0]}"]
+    return list(shapes[:most])
 
 
 def count(number: int, word: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ramet._files import read_archive
 from ramet._verify.compare import Tolerance
 from ramet._verify.findings import Findings
 from ramet._verify.report import Check, Report
@@ -63,9 +64,10 @@ def verify_across(
                 )
             else:
                 checks.append(_compare(name, first, outputs, tolerance))
-    return Report(
-        path.name, path.name, tuple(checks), f"one file on {', '.join(backends)}, compared within {tolerance}"
-    )
+    with read_archive(path) as file:
+        graphs = file.graph, file.graph
+    about = f"one file on {', '.join(backends)}, compared within {tolerance}"
+    return Report(path.name, path.name, tuple(checks), about, graphs)
 
 
 def _compare(

@@ -57,7 +57,8 @@ def verify(
         finally:
             pair.end()
             tell("", len(chosen), len(chosen))
-    return Report(ours.name, theirs.name, tuple(checks), _about(ours, tolerance))
+        graphs = pair.ours.graph, pair.theirs.graph
+    return Report(ours.name, theirs.name, tuple(checks), _about(ours, tolerance), graphs)
 
 
 def _run(check: Callable[[Pair], Check], name: str, pair: Pair) -> Check:

@@ -6,9 +6,12 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ramet.errors import VerifyError
+
+if TYPE_CHECKING:
+    from ramet._graph import Graph
 
 __all__ = ["Check", "Difference", "Outcome", "Report", "VerifyError"]
 
@@ -87,19 +90,21 @@ def _revive(data: dict[str, Any]) -> Check:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that was verified: `report.ok`, `print(report)`, `report["state"]`, `report.to_json()`.
+    """All that was verified: `report.ok`, `print(report)`, `report["state"]`, `report.to_json()`, `report.to_html()`.
 
     Attributes:
         model: the name of the original.
         twin: the name of the other.
         checks: in the order they were run.
         about: the backend, or the backends, and the tolerance, in words.
+        graphs: the original and the other as data, for a picture.
     """
 
     model: str
     twin: str
     checks: tuple[Check, ...]
     about: str = ""
+    graphs: tuple[Graph, Graph] | None = field(default=None, compare=False, repr=False)
 
     @property
     def ok(self) -> bool:
@@ -160,6 +165,15 @@ class Report:
             "checks": [check.to_data() for check in self.checks],
         }
         return json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False, default=str)
+
+    def to_html(self) -> str:
+        """A page that works from disk: the models on one picture, opened at the first value that differs.
+
+        `ramet.draw(model, report=report)` has the histograms of the weights as well.
+        """
+        from ramet._verify.picture import picture_of
+
+        return picture_of(self).to_html()
 
     def __str__(self) -> str:
         from ramet._verify.show import printed

@@ -84,7 +84,7 @@ def printed(report: Report) -> str:
 
 
 def html(report: Report) -> str:
-    """The table for a notebook."""
+    """The table for a notebook; below it, where a check failed, the picture of where."""
     rows = []
     for check in report.checks:
         lines = [escape(words(check)), *(f"<small>{escape(line)}</small>" for line in details(check))]
@@ -95,4 +95,9 @@ def html(report: Report) -> str:
             f'<td style="text-align:left">{"<br>".join(lines)}</td></tr>'
         )
     head = f"<strong>{escape(headline(report))}</strong><br><small>{escape(report.about)}</small>"
-    return f"<div>{head}<table>{''.join(rows)}</table></div>"
+    below = ""
+    if report.failed and report.graphs is not None:
+        from ramet._verify.picture import picture_of
+
+        below = picture_of(report)._repr_html_()
+    return f"<div>{head}<table>{''.join(rows)}</table>{below}</div>"

@@ -50,15 +50,16 @@ function farElements() {
     const outline = `M${spot.x} ${spot.y}h${spot.w}v${spot.h}h${-spot.w}z`;
     if (number && box.kind !== "port") {
       const isOpen = bendSpots.has(number);
-      add(fills, `${isOpen ? levels.get(number) : CLOSED}|${box.family}-${isOpen ? "inside" : "fill"}|${box.family}-stroke`, outline);
+      add(fills, `${isOpen ? levels.get(number) : CLOSED}|${box.family}`, outline);
       if (box.status) add(strokes, box.status, outline);
     }
     for (const edge of bendSpots.has(number) ? box.edges : []) add(lines, `edge ${edge[2] || ""} ${edge[3] || ""}`, edgePath(box, edge));
   }
   const layer = (key) => Number(key.split("|")[0]);
   const shapes = (some) => some.map(([key, d]) => {
-    const [, fill, stroke] = key.split("|");
-    return shape("path", { d, style: `fill:var(--${fill});stroke:var(--${stroke});stroke-width:1.5` });
+    const [level, family] = key.split("|"), stroke = `var(--${family}-stroke)`;
+    const fill = level < CLOSED ? `var(--${family}-inside)` : `color-mix(in srgb, ${stroke} 40%, var(--${family}-fill))`;
+    return shape("path", { d, style: `fill:${fill};stroke:${stroke};stroke-width:1.5` });
   });
   const sorted = [...fills].sort(([a], [b]) => layer(a) - layer(b));
   // Edges lie over what is open, and under what is closed.

@@ -1,23 +1,16 @@
-// Keys for everything, the walk from change to change, and the theme.
-
-const walk = data.notes.map((note, number) => ({ ...note, number })).filter((note) => !note.follows);
-let step = -1;
-
-function walkBy(by) {
-  if (!walk.length) return say("There is no change to walk to");
-  step = step < 0 && by < 0 ? walk.length - 1 : (step + by + walk.length) % walk.length;
-  const note = walk[step], box = boxes[note.box];
-  document.getElementById("walked").textContent = `${step + 1} of ${walk.length}`;
-  if (box.number) go(box);
-  else select(box, { quiet: true });
-  say(`${step + 1} of ${walk.length}: ${note.kind}, ${note.text}`);
-}
+// Keys for everything, and the theme.
 
 function setTheme() {
   const root = document.documentElement;
   const isDark = (root.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
   root.dataset.theme = isDark ? "light" : "dark";
   say(isDark ? "Light" : "Dark");
+}
+
+function toggleLegend() {
+  const legend = document.getElementById("legend");
+  legend.hidden = !legend.hidden;
+  say(legend.hidden ? "The legend is hidden" : "The legend is shown");
 }
 
 // Up and down along the edges, left and right in a row; in a container without edges, by where boxes are.
@@ -61,24 +54,28 @@ const KEYS = [
   [["Arrows"], "go from box to box: along the edges, and in a row"],
   [["Enter"], "details of the box"],
   [["Space", "o"], "open or close the box"],
+  [["Home"], "go to the first box"],
   [["i", "u"], "go into a box; go out to what is around it"],
   [["/"], "find by name, class, dtype or shape"],
-  [["n", "p"], "next and previous change"],
+  [["n", "p"], "next and previous marked place: a change, or what a check found"],
   [["s"], "next box with the same mark"],
   [["c"], "copy the path that named(...) takes"],
   [["m"], "details of the model"],
   [["e", "w"], "open everything; close everything"],
   [["+", "-", "f"], "zoom in, out, fit"],
   [["Shift + arrows"], "move the picture"],
-  [["d"], "light or dark"],
+  [["d", "l"], "light or dark; show or hide the legend"],
   [["Escape"], "close details, search or this list"],
   [["?"], "this list"],
 ];
 
 function nextOfMark(box) {
-  const group = data.groups[box?.groups[0]];
+  const isWithin = box && !box.groups.length && box.within !== undefined;
+  const group = data.groups[isWithin ? box.within : box?.groups[0]];
   if (!group) return say("This box has no mark");
-  go(boxes[group.boxes[(group.boxes.indexOf(box.number) + 1) % group.boxes.length]]);
+  const own = isWithin ? sharedAround(box) : box;
+  const next = boxes[group.boxes[(group.boxes.indexOf(own.number) + 1) % group.boxes.length]];
+  go(isWithin ? counterpartIn(box, next) ?? next : next);
 }
 
 function toggleHelp(wish) {
@@ -112,6 +109,7 @@ const ACTIONS = {
   "=": () => zoom(1.25),
   "-": () => zoom(0.8),
   d: setTheme,
+  l: toggleLegend,
   e: () => toggleAll(true),
   w: () => toggleAll(false),
   c: () => copyPath(selected ?? current),

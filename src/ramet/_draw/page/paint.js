@@ -76,7 +76,10 @@ function boxElement(box, spot, isOpen, level) {
   }
   element.append(shape("rect", { class: "frame", width: spot.w, height: spot.h, rx: radius }));
   words(box, spot, isOpen, element);
-  box.groups.slice(0, 3).forEach((group, place) => element.append(markElement(group, spot.w - 2 - 20 * place)));
+  const marks = box.groups.slice(0, 3).map((group) => [group, "mark"]);
+  // Hollow: that of the shared one around it.
+  if (box.within !== undefined) marks.push([box.within, "mark within"]);
+  marks.forEach(([group, name], place) => element.append(markElement(group, name, spot.w - 2 - 20 * place)));
   if (box.status) element.append(statusElement(box.status));
   if (box.changed && !isOpen) element.append(badge(`${box.changed}`, spot.w / 2));
   return element;
@@ -92,7 +95,7 @@ function words(box, spot, isOpen, element) {
   const sign = opens(box) ? (isOpen ? "▾ " : "▸ ") : "";
   element.append(shape("text", { class: "title", x: 12, y: base }, sign + box.title));
   if (isOpen) {
-    element.append(shape("text", { class: "name end", x: right, y: base }, box.name));
+    element.append(shape("text", { class: "name end", x: right, y: base }, box.kind === "block" ? box.hint ?? "" : box.name));
     return;
   }
   if (box.hint) element.append(shape("text", { class: "name end", x: right, y: base }, box.hint));
@@ -104,9 +107,9 @@ function maskWords(mask) {
   return { made: "+ mask", dropped: "mask ends", "made dropped": "other mask" }[mask];
 }
 
-function markElement(number, x) {
+function markElement(number, name, x) {
   const group = data.groups[number];
-  const element = shape("g", { class: "mark", transform: `translate(${x} -2)` });
+  const element = shape("g", { class: name, transform: `translate(${x} -2)`, style: `--colour:${group.colour}` });
   element.append(shape("circle", { r: 9, fill: group.colour }), shape("text", { class: "letter", y: 3.5 }, group.label));
   return element;
 }
@@ -125,46 +128,13 @@ function badge(text, x) {
   return element;
 }
 
-function edgesOf(container) {
-  const element = shape("g", { class: "edges", "aria-hidden": "true" });
-  const ways = new Map();
-  for (const edge of container.edges) {
-    const [source, target, mask, status] = edge;
-    if (drawn && !passes(source, target, drawn)) continue;
-    const line = shape("path", { class: `edge ${mask || ""} ${status || ""}`, d: edgePath(container, edge) });
-    element.append(line);
-    const to = spots.get(target);
-    if (boxes[target].kind !== "port") {
-      const x = to.x + to.w / 2;
-      const tip = `M${x - 4} ${to.y - 7}L${x} ${to.y - 1}L${x + 4} ${to.y - 7}Z`;
-      element.append(shape("path", { class: `tip ${mask || ""} ${status || ""}`, d: tip }));
-    }
-    if (!status) ways.set(source, [...(ways.get(source) ?? []), turnOf(container, edge)]);
-  }
-  for (const [number, turns] of ways) {
-    const spot = spots.get(number);
-    // Where the edges go right, shapes stand on the left.
-    const onLeft = Math.max(...turns) > 1 && Math.min(...turns) >= -1;
-    const x = spot.x + spot.w / 2 + (onLeft ? -7 : 7);
-    boxes[number].shapes.slice(0, 2).forEach((text, line) => {
-      element.append(shape("text", { class: onLeft ? "shape end" : "shape", x, y: spot.bottom + 15 + 12 * line }, text));
-    });
-  }
-  return element;
-}
-
-// How far to the right an edge goes first.
-function turnOf(container, [source, target, , , bend]) {
-  const from = spots.get(source), to = bend === undefined ? spots.get(target) : bendSpots.get(container.number)[bend];
-  return to.x + to.w / 2 - from.x - from.w / 2;
-}
-
 function labelOf(box) {
   const parts = [box.title, box.full ?? box.name, ...box.shapes];
   if (box.status) parts.push(box.status);
   if (box.mask) parts.push(maskWords(box.mask).replace("+ mask", "makes a mask"));
   for (const group of box.groups) parts.push(`mark ${data.groups[group].label}, ${data.groups[group].text}`);
-  if (box.changed) parts.push(`${box.changed} changed inside`);
+  if (box.within !== undefined) parts.push(`inside ${data.groups[box.within].label}`);
+  if (box.changed) parts.push(`${box.changed} marked inside`);
   return parts.filter(Boolean).join(", ");
 }
 
@@ -179,10 +149,9 @@ function setCurrent(box) {
 // What is one object lights up together.
 function light(box) {
   for (const element of world.querySelectorAll(".lit")) element.classList.remove("lit");
-  picture.classList.toggle("lighting", Boolean(box?.groups.length));
-  for (const group of box?.groups ?? []) {
-    for (const number of data.groups[group].boxes) nearestShown(boxes[number])?.classList.add("lit");
-  }
+  const same = box ? [...box.groups.flatMap((group) => data.groups[group].boxes), ...counterparts(box)] : [];
+  picture.classList.toggle("lighting", same.length > 1);
+  if (same.length > 1) for (const number of same) nearestShown(boxes[number])?.classList.add("lit");
 }
 
 function nearestShown(box) {

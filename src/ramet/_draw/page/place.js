@@ -58,7 +58,7 @@ function fit(box) {
   }
   const own = spots.get(box.number);
   own.h = top - gap + padding;
-  own.w = Math.max(last - first + 2 * padding, box.number ? box.w : 0);
+  own.w = Math.max(last - first + 2 * padding, box.number ? box.open_width : 0);
   const shift = (own.w - (last - first)) / 2 - first;
   items.forEach((item, place) => {
     const height = heights.get(ranks[place]);

@@ -18,6 +18,7 @@ boxes.forEach((box, number) => {
   box.shapes ??= [];
   box.dtypes ??= [];
   box.changed = 0;
+  box.plain = 0;
   if (number) boxes[box.parent].children.push(number);
   box.path ??= ["input", "layer", "model", "operation"].includes(box.kind) && box.status !== "removed" ? box.key ?? "" : "";
   if (box.key !== undefined) byKey.set(box.key, box);
@@ -25,22 +26,27 @@ boxes.forEach((box, number) => {
 });
 
 // How many marked boxes are inside each: a closed box says that there is something to see. From the last to the first,
-// since what is inside a box has a higher number.
-for (let number = boxes.length - 1; number > 0; number--) {
-  const box = boxes[number];
-  boxes[box.parent].changed += box.changed + (box.status ? 1 : 0);
+// since what is inside a box has a higher number. What a check found at one call is not found at another.
+function countMark(box) {
+  const outer = boxes[box.parent];
+  outer.changed += box.changed + (box.status ? 1 : 0);
+  outer.plain += box.plain + (box.status && box.status !== "differs" ? 1 : 0);
 }
+for (let number = boxes.length - 1; number > 0; number--) countMark(boxes[number]);
+for (const box of boxes) if (box.same !== undefined) box.changed = boxes[box.same].plain;
+for (const note of data.notes) if (note.at) boxes[note.box].changed++;
 
 const before = new Map();
 const after = new Map();
-for (const box of boxes) {
-  for (const [source, target] of box.edges) {
+function join(container) {
+  for (const [source, target] of container.edges) {
     if (!after.has(source)) after.set(source, []);
     if (!before.has(target)) before.set(target, []);
     after.get(source).push(target);
     before.get(target).push(source);
   }
 }
+boxes.forEach(join);
 
 function above(box) {
   const found = [];
@@ -52,7 +58,11 @@ function above(box) {
 }
 
 function opens(box) {
-  return box.children.length > 0;
+  return box.children.length > 0 || box.same !== undefined;
+}
+
+function countInside(box) {
+  return boxes[box.same ?? box.number].children.filter((child) => boxes[child].kind !== "port").length;
 }
 
 // Where one begins to read.

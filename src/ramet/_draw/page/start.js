@@ -53,24 +53,28 @@ function fillHeader() {
   picture.setAttribute("aria-label", `Picture of ${name}, ${kind}: arrows go from box to box, question mark lists all keys`);
   if (walk.length) {
     document.getElementById("walk").hidden = false;
-    document.getElementById("walked").textContent = `${walk.length} change${walk.length === 1 ? "" : "s"}`;
+    document.getElementById("walked").textContent = `${walk.length} marked`;
   }
 }
 
 function fillLegend() {
   const legend = document.getElementById("legend");
   const entry = (mark, text) => make("span", { class: "entry" }, mark, text);
+  const told = new Set();
   for (const [family, text] of Object.entries(data.families)) {
+    if (told.has(text)) continue;
+    told.add(text);
     const swatch = make("i", { class: "swatch" });
     swatch.style.background = `var(--${family}-fill)`;
     swatch.style.borderColor = `var(--${family}-stroke)`;
     legend.append(entry(swatch, text));
   }
   const masks = new Set(boxes.flatMap((box) => box.edges.map((edge) => edge[2])));
-  const told = { carried: "carries a mask", implicit: "mask that Keras found", explicit: "mask that was passed" };
-  for (const [use, text] of Object.entries(told)) if (masks.has(use)) legend.append(entry(make("i", { class: `stroke ${use}` }), text));
+  const uses = { carried: "carries a mask", implicit: "mask that Keras found", explicit: "mask that was passed" };
+  for (const [use, text] of Object.entries(uses)) if (masks.has(use)) legend.append(entry(make("i", { class: `stroke ${use}` }), text));
   if (data.groups.length) legend.append(entry(make("i", { class: "dot" }, "A"), "same mark: one object"));
-  for (const status of ["added", "removed", "changed", "renamed", "problem"]) {
+  if (boxes.some((box) => box.within !== undefined)) legend.append(entry(make("i", { class: "dot hollow" }, "A"), "inside that object"));
+  for (const status of ["added", "removed", "changed", "renamed", "differs"]) {
     if (boxes.some((box) => box.status === status)) legend.append(entry(make("i", { class: `swatch ${status}` }), status));
   }
 }
@@ -82,7 +86,7 @@ function follow() {
   } catch {
     // Not one of our links: looked up as it is.
   }
-  const box = byKey.get(key) ?? byPath.get(key);
+  const box = boxFor(key);
   if (key && box) {
     go(box);
     lookAt(box);
@@ -94,5 +98,5 @@ fillLegend();
 paint();
 begin();
 follow();
-if (!location.hash && walk[0]?.kind === "problem") walkBy(1);
+if (!location.hash && walk[0]?.kind === "differs") walkBy(1);
 addEventListener("hashchange", follow);

@@ -65,6 +65,7 @@ function toggle(box, wish = !box.open) {
   if (!opens(box) || box.number === 0) return;
   const was = spots.get(box.number);
   const hadFocus = world.contains(document.activeElement);
+  if (wish) fillInside(box);
   box.open = wish;
   paint();
   const now = spots.get(box.number);
@@ -73,14 +74,20 @@ function toggle(box, wish = !box.open) {
     view.y += (was.y - now.y) * view.scale;
   }
   show();
+  if (selected === box) fillPanel(box);
   if (hadFocus) focusOn(box);
   say(`${box.title} ${box.name} ${wish ? "opened" : "closed"}`);
 }
 
 function toggleAll(wish) {
-  for (const box of boxes) if (opens(box)) box.open = wish;
+  // What is made on the way comes at the end, and is opened in its turn; what stands inside itself has no end.
+  for (const box of boxes) {
+    if (wish && box.same !== undefined && boxes.length < MOST_BOXES && !above(box).includes(boxes[box.same])) fillInside(box);
+    if (box.children.length) box.open = wish;
+  }
   paint();
-  fitAll();
+  if (selected && spots.has(selected.number) && selected.number) lookAt(selected);
+  else begin();
   say(wish ? "Everything is open" : "Everything is closed");
 }
 
@@ -90,9 +97,20 @@ function reveal(box) {
   if (closed.length || !spots.size) paint();
 }
 
+let touched = false;
+for (const name of ["pointerdown", "keydown", "wheel"]) addEventListener(name, () => { touched = true; }, { capture: true, once: true });
+
+// A frame may get its size late, or another one: as long as nobody has touched the picture, it begins anew.
+new ResizeObserver(() => {
+  if (touched) return;
+  begin();
+  if (selected?.number && !isInView(selected)) lookAt(selected);
+}).observe(picture);
+
 function focusOn(box) {
   setCurrent(box);
-  painted.get(box.number)?.focus({ preventScroll: true });
+  // In a notebook, whoever runs a cell is typing elsewhere.
+  if (touched || window.parent === window) painted.get(box.number)?.focus({ preventScroll: true });
   if (!isInView(box)) lookAt(box);
 }
 

@@ -1,0 +1,38 @@
+// The edges of one container, and the shapes beside them.
+
+function edgesOf(container) {
+  const element = shape("g", { class: "edges", "aria-hidden": "true" });
+  const ways = new Map(), giving = new Set();
+  for (const edge of container.edges) {
+    const [source, target, mask, status] = edge;
+    if (drawn && !passes(source, target, drawn)) continue;
+    const line = shape("path", { class: `edge ${mask || ""} ${status || ""}`, d: edgePath(container, edge) });
+    element.append(line);
+    const to = spots.get(target);
+    if (boxes[target].kind !== "port") {
+      const x = to.x + to.w / 2;
+      const tip = `M${x - 4} ${to.y - 7}L${x} ${to.y - 1}L${x + 4} ${to.y - 7}Z`;
+      element.append(shape("path", { class: `tip ${mask || ""} ${status || ""}`, d: tip }));
+    }
+    ways.set(source, [...(ways.get(source) ?? []), turnOf(container, edge)]);
+    // What only gave to something that was removed gives nothing now.
+    if (!status) giving.add(source);
+  }
+  for (const [number, turns] of ways) {
+    if (!giving.has(number)) continue;
+    const spot = spots.get(number);
+    // Where the edges go right, shapes stand on the left; where they go both ways, beside the one that goes right.
+    const furthest = Math.max(...turns), onLeft = furthest > 1 && Math.min(...turns) >= -1;
+    const x = spot.x + spot.w / 2 + (onLeft ? -7 : 7 + Math.min(Math.max(0.3 * furthest, 0), 30));
+    boxes[number].shapes.slice(0, 2).forEach((text, line) => {
+      element.append(shape("text", { class: onLeft ? "shape end" : "shape", x, y: spot.bottom + 15 + 12 * line }, text));
+    });
+  }
+  return element;
+}
+
+// How far to the right an edge goes first.
+function turnOf(container, [source, target, , , bend]) {
+  const from = spots.get(source), to = bend === undefined ? spots.get(target) : bendSpots.get(container.number)[bend];
+  return to.x + to.w / 2 - from.x - from.w / 2;
+}
