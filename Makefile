@@ -14,6 +14,8 @@ TF       := $(if $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -)),tensorflow
 # torch is pinned: the tests look at attributes of its modules and parameters one by one. JAX is: they set flags of XLA.
 FOR_TEST   := -e ".[jax,dev]" jax==0.10.2 torch==2.13.0 $(TF) flax
 FOR_DEMO   := -e ".[jax]"
+# modelscan looks at .keras files only where TensorFlow is installed, and at .h5 files only with h5py.
+FOR_SCANNERS := "modelscan[h5py]==0.8.8" picklescan==1.0.5 $(TF)
 # TensorFlow comes along because the lookup layers hold its objects on JAX, too.
 FOR_OLDEST := -e ".[jax,dev]" jax==0.10.2 $(TF) flax keras==3.12.0
 
@@ -22,7 +24,7 @@ QUIET  := CUDA_VISIBLE_DEVICES=-1 JAX_PLATFORMS=cpu TF_CPP_MIN_LOG_LEVEL=3
 pytest  = $(QUIET) OMP_NUM_THREADS=1 KERAS_BACKEND=$(1) $(2)/bin/python -m pytest -n $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-jax test-torch test-tensorflow test-oldest zoo bench bench-growth bench-check check chromium clean
+.PHONY: help demo test test-jax test-torch test-tensorflow test-oldest zoo fuzz scanners bench bench-growth bench-check check chromium clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) \
@@ -60,6 +62,12 @@ zoo: .venv/.ready ## every architecture of keras.applications, on each backend (
 	  $(call pytest,$(b),.venv) -m zoo --dist loadgroup $(ARGS) || failed="$$failed $(b)";) \
 	$(verdict)
 
+fuzz: .venv/.ready ## 100,000 mutated model files: each is read, or refused with an error of ramet's own
+	@.venv/bin/python -m tests.fuzz --jobs $(JOBS) $(ARGS)
+
+scanners: .venv/.ready .venv-scanners/.ready ## ramet scan beside other scanners, over the hostile files of the tests and clean ones
+	@.venv/bin/python -m bench.scanners .venv-scanners/bin/python
+
 bench: .venv/.ready bench-growth ## ramet.clone beside every other way of copying a model, on each backend (ten minutes or more)
 	@.venv/bin/python -m bench $(ARGS)
 
@@ -76,7 +84,7 @@ check: .venv/.ready ## linters and types
 	@.venv/bin/mypy
 
 clean: ## remove the virtual environments and every cache
-	@rm -rf .venv .venv-demo .venv-oldest dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .jax-cache
+	@rm -rf .venv .venv-demo .venv-oldest .venv-scanners dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .jax-cache
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # All backends run even when one fails: knowing which ones do is half of the answer.
@@ -88,8 +96,10 @@ verdict = if [ -n "$$failed" ]; then echo "failed on:$$failed"; exit 1; fi; echo
 .venv-demo/.ready: packages := $(FOR_DEMO)
 .venv-oldest/.ready: size := the oldest supported Keras with jax and tensorflow: 2 GB, a few minutes
 .venv-oldest/.ready: packages := $(FOR_OLDEST)
+.venv-scanners/.ready: size := other scanners of model files, with tensorflow: 1.5 GB, a minute or two
+.venv-scanners/.ready: packages := $(FOR_SCANNERS)
 
-.venv/.ready .venv-demo/.ready .venv-oldest/.ready: pyproject.toml Makefile
+.venv/.ready .venv-demo/.ready .venv-oldest/.ready .venv-scanners/.ready: pyproject.toml Makefile
 	@$(find_python); \
 	echo "setting up $(@D) ($(size), once) ..."; \
 	rm -f $@; \

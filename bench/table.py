@@ -25,8 +25,8 @@ def render(results: dict[str, Any]) -> str:
             measured = result["cases"].get(case)
             if measured is not None:
                 rows.append([case, backend, *_cells(measured, found, backend, case)])
-    lines += _grid(head, rows)
-    lines += ["", *_grid(["also", "backend", "value"], _others(results, found))]
+    lines += grid(head, rows)
+    lines += ["", *grid(["also", "backend", "value"], _others(results, found))]
     return "\n".join(lines)
 
 
@@ -70,7 +70,8 @@ def _others(results: dict[str, Any], found: dict[tuple[str, str, str], Ratio]) -
     return rows
 
 
-def _grid(head: list[str], rows: list[list[str]]) -> list[str]:
+def grid(head: list[str], rows: list[list[str]]) -> list[str]:
+    """The lines of a table in Markdown."""
     widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
     line = "| " + " | ".join("-" * width for width in widths) + " |"
     shown = [

@@ -13,7 +13,7 @@ from ramet._files import HostileFileError, Limits, ModelFileError, read_archive,
 from ramet._files.store import ChildStore
 from ramet._files.text import read_json
 from ramet.errors import RametError
-from tests.files.build import DENSE_WEIGHTS, TINY, archive, weights
+from tests.files.build import DENSE_WEIGHTS, TINY, archive, functional, given, weights
 
 
 def _graph(path, **options):
@@ -205,6 +205,39 @@ def test_memory_of_the_process_that_reads_is_bounded(tmp_path):
         read_archive(path)
     with pytest.raises(RametError), read_archive(path, Limits(ratio=10**6, memory=2**20)) as file:
         file.weights.read("d/0")
+
+
+def test_names_of_backslashes_alone_are_names(tmp_path):
+    path = archive(tmp_path / "m.keras", TINY, {"\\": np.ones(2), "more/\\/vars/0": np.ones(2), **DENSE_WEIGHTS})
+
+    with read_archive(path, isolated=False) as file:
+        assert file.weights.paths() == ("d/kernel", "d/bias", "\\/0")
+
+
+def test_escapes_of_a_terminal_in_names_of_arrays_are_shown_as_escapes(tmp_path):
+    path = tmp_path / "m.weights.h5"
+    path.write_bytes(weights({}, edit=lambda file: file.create_dataset("vars/\x1b[2J", data=b"text")))
+
+    for isolated in (True, False):
+        with read_archive(path, isolated=isolated) as file:
+            for name in (*file.weights.paths(), "\x1b[2J/none"):
+                with pytest.raises(RametError) as caught:
+                    file.weights.read(name)
+                assert all(line.isprintable() for line in str(caught.value).split("\n"))
+
+
+def test_escapes_of_a_terminal_in_names_of_layers_are_shown_as_escapes(tmp_path):
+    config = functional("f", [given("x"), given("\u202e")], ["x", 0, 0], ["\u202e", 0, 0])
+
+    with pytest.raises(RametError, match=r"the call '\\u202e' of an input is not among the inputs"):
+        _graph(archive(tmp_path / "m.keras", config))
+
+
+def test_a_text_is_read_by_whoever_is_deep_in_calls(tmp_path):
+    def deep(levels):
+        return read_json(b"[" * 90 + b"]" * 90, "config.json", Limits()) if levels == 0 else deep(levels - 1)
+
+    assert deep(sys.getrecursionlimit() - 150) != []
 
 
 def test_an_array_that_is_too_large_is_shown_and_not_read(tmp_path):

@@ -1,6 +1,7 @@
 """Scan: everything in a file that loading would run or reach, and nothing in a clean one."""
 
 import json
+import zipfile
 
 import pytest
 
@@ -11,15 +12,13 @@ from tests.files.build import (
     TINY,
     archive,
     called,
-    dense,
     layer,
     legacy,
     one_layer,
-    sequential,
     tensor,
     weights,
 )
-from tests.files.build import given as input_layer
+from tests.files.clean import CLEAN
 from tests.files.hostile import ARCHIVES, CONFIGS, MARKER, TEXTS, TRUSTED, WEIGHTS, legacy_lambda
 
 ADVISORIES = {
@@ -115,23 +114,27 @@ def test_code_in_a_model_of_keras_2(tmp_path):
     assert not (tmp_path / MARKER).exists()
 
 
-def test_a_clean_file_gets_no_finding(tmp_path):
-    config = one_layer(dense(activation="relu", kernel_initializer="glorot_uniform", kernel_regularizer="l2"))
-    config["compile_config"] = {
-        "optimizer": "adam",
-        "loss": {"a": "mse"},
-        "metrics": ["accuracy", ["mae"]],
-        "jit_compile": "auto",
-    }
-    words = layer("StringLookup", "v", called(tensor("x")), vocabulary=["/etc/passwd", "http://a", "..", "\\\\x\\y"])
+@pytest.mark.parametrize("name", CLEAN)
+def test_a_clean_file_gets_no_finding(tmp_path, name):
+    report = scan(CLEAN[name](tmp_path / "m"))
 
-    scale = layer("LayerScale", "s", called(tensor("x")), module="keras.src.applications.convnext")
-    scale["registered_name"] = "LayerScale"
+    assert (report.verdict, report.findings) == ("safe", ())
 
-    for clean in (config, one_layer(words), one_layer(scale), sequential("row", input_layer("x"), dense())):
-        report = scan(archive(tmp_path / "m.keras", clean, files={"assets/layers/v/vocabulary.txt": "a\nb"}))
 
-        assert (report.verdict, report.findings) == ("safe", ())
+def test_code_is_found_whatever_the_weights_are(tmp_path):
+    for arrays in (b"no HDF5 at all", b""):
+        report = scan(archive(tmp_path / "m.keras", CONFIGS["lambda_layer"](tmp_path), arrays))
+
+        assert [finding.kind for finding in report.findings] == ["lambda", "refused"]
+
+
+def test_metadata_that_cannot_be_read_are_nothing_to_a_scan(tmp_path):
+    path = tmp_path / "m.keras"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("metadata.json", "{")
+        file.writestr("config.json", json.dumps(TINY))
+
+    assert (scan(path).verdict, scan(path).keras_version) == ("safe", "")
 
 
 def test_optimizers_of_keras_2_are_known(tmp_path):

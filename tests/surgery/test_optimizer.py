@@ -12,8 +12,6 @@ from tests.support.state_models import floats
 from tests.support.versions import KERAS
 from tests.surgery.expect import assert_saved, edited, value
 
-pytestmark = pytest.mark.usefixtures("traced")
-
 
 def trained(optimizer=None, steps=2):
     x = keras.Input((4,), name="x")

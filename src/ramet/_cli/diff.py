@@ -23,7 +23,10 @@ __all__ = ["COMMAND", "compare", "diff_text"]
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "before", type=file_name, metavar="a", help="a .keras file or folder, a .weights.h5, or a .h5 of Keras 2"
+        "before",
+        type=file_name,
+        metavar="a",
+        help="a .keras file or folder, a .weights.h5 or .weights.json, or a .h5 of Keras 2",
     )
     parser.add_argument("after", type=file_name, metavar="b", help="another")
     way = parser.add_mutually_exclusive_group()

@@ -16,7 +16,9 @@ _COLOURS = {"safe": "green", "needs trust": "yellow", "unsafe": "red", "trust": 
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=file_name, help="a .keras file or folder, a .weights.h5, or a .h5 of Keras 2")
+    parser.add_argument(
+        "file", type=file_name, help="a .keras file or folder, a .weights.h5 or .weights.json, or a .h5 of Keras 2"
+    )
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 

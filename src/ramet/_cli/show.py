@@ -26,7 +26,9 @@ _DIGITS = 12
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=file_name, help="a .keras file or folder, a .weights.h5, or a .h5 of Keras 2")
+    parser.add_argument(
+        "file", type=file_name, help="a .keras file or folder, a .weights.h5 or .weights.json, or a .h5 of Keras 2"
+    )
     parser.add_argument(
         "--weights", action="store_true", help="also read the numbers: a line a variable, with its range and a digest"
     )

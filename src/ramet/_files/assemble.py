@@ -13,7 +13,7 @@ from ramet._files.part import Part, parts_below
 from ramet._files.record import Record
 from ramet._files.variable import NON_TRAINABLE, variable_names
 from ramet._files.weight_tree import WeightTree
-from ramet._graph import FrozenDict, Graph, GraphError, Op, VariableSpec, lint
+from ramet._graph import FrozenDict, Graph, GraphError, Op, VariableSpec, escape, lint
 
 __all__ = ["Assembled", "assemble"]
 
@@ -58,7 +58,7 @@ def assemble(root: Record | None, listing: Listing, limits: Limits, *, legacy: b
     problems = lint(graph)
     if problems:
         raise GraphError(
-            f"Cannot read the model: {problems[0].message}", path=problems[0].path or None, problems=problems
+            f"Cannot read the model: {escape(problems[0].message)}", path=problems[0].path or None, problems=problems
         )
     return Assembled(graph, {path: arrays[path] for path, _ in graph.variables() if path in arrays})
 

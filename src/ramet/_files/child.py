@@ -29,7 +29,7 @@ def main() -> None:
     first = json.loads(requests.readline())
     limits = Limits(**first["limits"])
     path = Path(first["path"])
-    _restrict(limits, path)
+    _restrict(limits, _size_on_disk(path, first["entry"]))
     try:
         _, container = open_source(path, limits)
         file = H5File(container.open(first["entry"]), limits)
@@ -70,17 +70,22 @@ def _failure(error: ModelFileError) -> dict[str, Any]:
     return {"error": parts, "hostile": isinstance(error, HostileFileError)}
 
 
-def _restrict(limits: Limits, path: Path) -> None:
+def _size_on_disk(path: Path, entry: str) -> int:
+    """The bytes of the file that is read: the one that is given, or the one of that name in it or beside it."""
+    candidates = (path, path / entry, path.parent / entry)
+    return max((candidate.stat().st_size for candidate in candidates if candidate.is_file()), default=0)
+
+
+def _restrict(limits: Limits, size: int) -> None:
     """Bound memory and time; a crash leaves no core file behind."""
     try:
         import resource
     except ImportError:  # Windows has no such limits
         return
-    size = path.stat().st_size if path.is_file() else 0
     wanted = {
-        resource.RLIMIT_AS: limits.memory + 3 * max(size, 0),
+        resource.RLIMIT_AS: limits.memory + 3 * size,
         # The time for each answer is bounded by who asks; this ends what goes on without anybody to ask.
-        resource.RLIMIT_CPU: 10 * limits.seconds + max(size, 0) // _BYTES_PER_SECOND,
+        resource.RLIMIT_CPU: 10 * limits.seconds + size // _BYTES_PER_SECOND,
         resource.RLIMIT_CORE: 0,
     }
     for kind, most in wanted.items():

@@ -9,6 +9,7 @@ from typing import IO, Any
 from ramet._files.limits import Limits
 from ramet._files.listing import ArraySpec, Group, H5Problem, Listing
 from ramet._files.problem import HostileFileError, ModelFileError
+from ramet._graph import escape
 
 __all__ = ["H5File"]
 
@@ -53,7 +54,7 @@ class H5File:
             dataset = self._reach(path)
             spec, _ = _spec(dataset, self._limits)
             if spec.refused:
-                raise HostileFileError(f"Cannot read the array '{path}': {spec.refused}.", path=path)
+                raise HostileFileError(f"Cannot read the array '{escape(path)}': {spec.refused}.", path=path)
             return spec, dataset[()]
         except ModelFileError:
             raise
@@ -65,10 +66,10 @@ class H5File:
         for part in path.split("/"):
             link = item.get(part, getlink=True) if isinstance(item, self._h5py.Group) else None
             if not isinstance(link, self._h5py.HardLink):
-                raise ModelFileError(f"Cannot find the array '{path}' in the weights file.", path=path)
+                raise ModelFileError(f"Cannot find the array '{escape(path)}' in the weights file.", path=path)
             item = item[part]
         if not isinstance(item, self._h5py.Dataset):
-            raise ModelFileError(f"Cannot find the array '{path}' in the weights file.", path=path)
+            raise ModelFileError(f"Cannot find the array '{escape(path)}' in the weights file.", path=path)
         return item
 
 
@@ -228,5 +229,5 @@ def _refusal(dataset: Any, size: int, limits: Limits) -> tuple[str, str | None]:
 
 def _broken(error: Exception, path: str = "") -> ModelFileError:
     words = ascii(" ".join(str(error).split())[:200])[1:-1]
-    what = f"the array '{path}'" if path else "the weights"
+    what = f"the array '{escape(path)}'" if path else "the weights"
     return ModelFileError(f"Cannot read {what}: the file is broken, or no HDF5.", found=words, path=path or None)

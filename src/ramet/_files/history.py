@@ -9,7 +9,7 @@ from ramet._files.limits import Limits
 from ramet._files.part import Part
 from ramet._files.problem import HostileFileError, ModelFileError, described, misfit
 from ramet._files.text import Json
-from ramet._graph import Ref, Shape, call_id
+from ramet._graph import Ref, Shape, call_id, escape
 
 __all__ = ["Callee", "Tensors", "is_history"]
 
@@ -22,11 +22,13 @@ class Callee:
         part: the op.
         calls: how many calls the config lists.
         offset: the number of its first call among the outputs of a config: 1 for a functional model, else 0.
+        first: the number of its first call among the arguments of calls.
     """
 
     part: Part
     calls: int
     offset: int = 0
+    first: int = 0
 
 
 class Tensors:
@@ -61,25 +63,26 @@ class Tensors:
         callee = self._callees.get(name)
         if callee is None:
             raise ModelFileError(
-                f"Cannot read the model: '{place}' of its config names the layer {name!a}, and there is none.",
+                f"Cannot read the model: '{escape(place)}' of its config names the layer {name!a}, and there is none.",
                 path=place,
             )
-        if among_outputs and number >= callee.offset:
-            number -= callee.offset
+        first = callee.offset if among_outputs else callee.first
+        if number >= first:
+            number -= first
         if number == callee.calls and number > 0:
-            # Keras 2 counts the calls of nested models from 1 everywhere.
+            # A model that only its weights tell to be functional.
             number -= 1
         if number == 0 and callee.calls == 0:
             callee.calls = 1
         if number >= callee.calls:
             raise ModelFileError(
-                f"Cannot read the model: '{place}' of its config names call {described(number)[11:]} of "
+                f"Cannot read the model: '{escape(place)}' of its config names call {described(number)[11:]} of "
                 f"{name!a}, which has {callee.calls}.",
                 path=place,
             )
         if output >= self._limits.outputs:
             raise HostileFileError(
-                f"Cannot read the model: '{place}' of its config names output {output:,}.", path=place
+                f"Cannot read the model: '{escape(place)}' of its config names output {output:,}.", path=place
             )
         ref = Ref(call_id(callee.part.id, number + 1), output)
         self._counts[ref.call] = max(self._counts.get(ref.call, 0), output + 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["LAYERS", "class_of_group", "class_of_part", "own_name", "snake_case"]
+__all__ = ["LAYERS", "class_inside", "class_of_group", "class_of_part", "own_name", "snake_case"]
 
 LAYERS = frozenset(
     """
@@ -49,6 +49,7 @@ _ATTENTION = {
     "value_dense": "EinsumDense",
     "_value_dense": "EinsumDense",
 }
+_WITHOUT_WEIGHTS = frozenset({"Dropout", "Softmax"})
 _PARTS: dict[str, dict[str, str]] = {
     "ConvLSTM1D": {"cell": "ConvLSTMCell"},
     "ConvLSTM2D": {"cell": "ConvLSTMCell"},
@@ -80,6 +81,11 @@ _BY_GROUP = {snake_case(name): name for name in sorted(LAYERS | {"Functional", "
 def class_of_part(owner: str, attribute: str) -> str | None:
     """The class of what one of Keras' own layers keeps under an attribute; None where that is not known."""
     return _PARTS.get(owner, {}).get(attribute)
+
+
+def class_inside(owner: str) -> str | None:
+    """The class of the layers with weights that one of Keras' own layers makes inside; None for those that make none."""
+    return next((name for name in _PARTS.get(owner, {}).values() if name not in _WITHOUT_WEIGHTS), None)
 
 
 def class_of_group(group: str) -> str | None:

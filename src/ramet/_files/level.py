@@ -6,13 +6,14 @@ import heapq
 import itertools
 from collections.abc import Sequence
 
-from ramet._files.history import Callee, Tensors
+from ramet._files.history import Callee, Tensors, is_history
 from ramet._files.inbound import read_call_arguments, read_structure
 from ramet._files.limits import Limits
 from ramet._files.mask import mask_kinds
 from ramet._files.part import Part
 from ramet._files.problem import ModelFileError, misfit
 from ramet._files.record import Record
+from ramet._files.text import Json
 from ramet._files.value import values_of
 from ramet._graph import Argument, Call, FrozenDict, FrozenList, Op, Ref, call_id, refs
 
@@ -46,6 +47,7 @@ def functional_level(part: Part, record: Record, ops: dict[str, Op], limits: Lim
         limits: how much it may hold.
     """
     callees = _callees(part, record)
+    _note_first_numbers(callees, record)
     tensors = Tensors(callees, limits)
     taken: dict[str, tuple[tuple[Argument, ...], FrozenDict]] = {}
     for callee in callees.values():
@@ -101,6 +103,29 @@ def _callees(part: Part, record: Record) -> dict[str, Callee]:
         count = 1 if child.kind == "input" else len(_inbound(child))
         callees[child.name] = Callee(child, count, 1 if _is_functional(child) else 0)
     return callees
+
+
+def _note_first_numbers(callees: dict[str, Callee], record: Record) -> None:
+    """Find out whether a file of Keras 2 counts the calls of nested models from 1, as since TensorFlow 2.2, or from 0.
+
+    Every call leads to an output, so that the highest number of all is that of the last call.
+    """
+    waiting: list[Json] = [
+        raw for callee in callees.values() for raw, _ in _inbound(callee.part) if isinstance(raw, list)
+    ]
+    if not waiting:
+        return
+    waiting.append(record.setting("output_layers"))
+    highest: dict[str, int] = {}
+    while waiting:
+        item = waiting.pop()
+        if is_history(item):
+            highest[item[0]] = max(highest.get(item[0], 0), item[1])
+        if isinstance(item, dict | list):
+            waiting += item.values() if isinstance(item, dict) else item
+    for name, callee in callees.items():
+        if callee.part.kind == "model":
+            callee.first = callee.offset = 1 if highest.get(name) == callee.calls else 0
 
 
 def _is_functional(part: Part) -> bool:

@@ -25,6 +25,7 @@ class Limits:
         digits: digits of a number in a config.
         outputs: outputs of one call.
         objects: groups and arrays in a weights file.
+        shards: files that the weights of one model may lie in.
         group_depth: levels of nested groups in a weights file.
         array_size: bytes of one array that is read.
         memory: bytes that the process which reads weights may take, besides the array it reads.
@@ -41,6 +42,7 @@ class Limits:
     digits: int = 400
     outputs: int = 10_000
     objects: int = 1_000_000
+    shards: int = 1_000
     group_depth: int = 500
     array_size: int = 64 * _GIB
     memory: int = 4 * _GIB

@@ -45,7 +45,7 @@ class H5Problem:
     """Something in a weights file that Keras never writes, or that leads out of the file.
 
     Attributes:
-        kind: `external`, `soft link`, `virtual`, `filter`, `bomb`, `crowd`, `depth`, `cycle`, `type`, `broken`.
+        kind: `external`, `soft link`, `virtual`, `filter`, `bomb`, `crowd`, `depth`, `cycle`, `type`, `broken`, `shard`.
         path: where in the file.
         reason: the rest of a sentence.
     """

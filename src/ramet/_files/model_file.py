@@ -17,11 +17,13 @@ from ramet._files.limits import Limits
 from ramet._files.listing import Listing
 from ramet._files.problem import HostileFileError, ModelFileError, misfit
 from ramet._files.record import record_of
-from ramet._files.source import CONFIG, METADATA, WEIGHTS, open_source
-from ramet._files.store import ChildStore, LocalStore, Store
+from ramet._files.source import CONFIG, METADATA, open_source
+from ramet._files.store import Store
 from ramet._files.text import Json, read_json
+from ramet._files.translation import in_words_of_keras_3
 from ramet._files.weight_tree import WeightTree
 from ramet._files.weights import Weights
+from ramet._files.weights_file import weights_file
 from ramet._graph import Graph, escape
 
 __all__ = ["ModelFile", "ModelKind", "read_archive"]
@@ -32,7 +34,7 @@ _OPTIMIZER = "optimizer"
 
 
 def read_archive(path: str | os.PathLike[str], limits: Limits | None = None, *, isolated: bool = True) -> ModelFile:
-    """A model file as data: a `.keras` archive or folder, a `.weights.h5`, or a `.h5` of Keras 2.
+    """A model file as data: a `.keras` archive or folder, a `.weights.h5`, a `.weights.json` with its shards, or a `.h5` of Keras 2.
 
     Args:
         path: of the file.
@@ -59,16 +61,15 @@ class ModelFile:
     def __init__(self, path: Path, limits: Limits, *, isolated: bool) -> None:
         self.path = path
         self._limits = limits
-        self._isolated = isolated
         source, self._container = open_source(path, limits)
         self._open: list[Store | Container] = [self._container]
         self._end = weakref.finalize(self, _close_all, self._open)
         self.entries: tuple[Entry, ...] = self._container.entries
         try:
             _refuse_problems(self._container, path)
-            self._entry = path.name if source == "hdf5" else WEIGHTS
+            self._weights_file = weights_file(path, source, self._container, limits, isolated=isolated)
             self.kind: ModelKind = "model"
-            if source == "hdf5":
+            if source in ("hdf5", "shards"):
                 self.kind = "legacy model" if "model_config" in self.listing.texts else "weights"
         except ModelFileError:
             self.close()
@@ -150,11 +151,20 @@ class ModelFile:
     @cached_property
     def listing(self) -> Listing:
         """The groups and arrays of the weights file; an empty one where there is no weights file."""
-        return self._opened().listing() if self._has(self._entry) else Listing()
+        return Listing() if self._weights_file is None else self._opened().listing()
+
+    @property
+    def shards(self) -> tuple[str, ...]:
+        """The files that the weights lie in, where they have been saved in shards; none where they lie in one file."""
+        return () if self._weights_file is None else self._weights_file.shards
 
     @cached_property
     def _assembled(self) -> Assembled:
-        record = None if self.config is None else record_of(self.config, "config")
+        config = self.config
+        version = self.metadata.get("keras_version", "")
+        if config is not None and (self.kind == "legacy model" or version.startswith("2.")):
+            config = in_words_of_keras_3(config, version=version)
+        record = None if config is None else record_of(config, "config")
         return assemble(record, self.listing, self._limits, legacy=self.kind == "legacy model")
 
     def _opened(self) -> Store:
@@ -162,11 +172,8 @@ class ModelFile:
 
     @cached_property
     def _store(self) -> Store:
-        store: Store
-        if self._isolated:
-            store = ChildStore(self.path, self._entry, self._limits)
-        else:
-            store = LocalStore(self._container.open(self._entry), self._limits)
+        assert self._weights_file is not None, "only weights that are there are asked for"
+        store = self._weights_file.open()
         self._open.append(store)
         return store
 

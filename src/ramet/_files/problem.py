@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ramet._graph import escape
 from ramet.errors import HostileFileError, ModelFileError
 
 __all__ = ["HostileFileError", "ModelFileError", "described", "misfit"]
@@ -18,7 +19,7 @@ def misfit(expected: str, found: object, place: str) -> ModelFileError:
         place: Where: `config.layers[3].name`.
     """
     return ModelFileError(
-        f"Cannot read the model: '{place}' of its config is not {expected}.", found=described(found), path=place
+        f"Cannot read the model: '{escape(place)}' of its config is not {expected}.", found=described(found), path=place
     )
 
 

@@ -59,6 +59,8 @@ def _head(file: ModelFile) -> Iterator[str]:
         count = len(file.optimizer_weights)
         state = f", {count} variables of it saved" if count else ""
         yield f"  compiled with {_named(optimizer)}, loss {_named(compiled.get('loss'))}{state}"
+    if file.shards:
+        yield f"  its weights lie in {len(file.shards)} shard{'' if len(file.shards) == 1 else 's'}"
     for asset in file.assets:
         yield f"  holds {escape(asset.name)}, {asset.size:,} bytes"
     if not graph.has_calls and file.config is not None:

@@ -9,11 +9,13 @@ from ramet._files.archive import Archive
 from ramet._files.container import Container, Folder, SingleFile, check_readable
 from ramet._files.limits import Limits
 from ramet._files.problem import ModelFileError
+from ramet._files.shard_files import ShardFiles
+from ramet._files.shard_map import is_shard_map
 from ramet._graph import escape
 
 __all__ = ["CONFIG", "METADATA", "WEIGHTS", "FileKind", "open_source"]
 
-FileKind: TypeAlias = Literal["archive", "folder", "hdf5"]
+FileKind: TypeAlias = Literal["archive", "folder", "hdf5", "shards"]
 
 CONFIG = "config.json"
 METADATA = "metadata.json"
@@ -34,6 +36,8 @@ def open_source(path: Path, limits: Limits) -> tuple[FileKind, Container]:
                 path=str(path),
             )
         return "folder", Folder(path, limits)
+    if is_shard_map(path.name):
+        return "shards", ShardFiles(path, limits)
     try:
         with path.open("rb") as file:
             start = file.read(8)
@@ -46,7 +50,7 @@ def open_source(path: Path, limits: Limits) -> tuple[FileKind, Container]:
         return "hdf5", SingleFile(path)
     raise ModelFileError(
         f"Cannot read '{escape(path.name)}': it is neither a zip archive nor HDF5.",
-        expected="a .keras, .weights.h5 or .h5 file that Keras has written",
+        expected="a .keras, .weights.h5, .weights.json or .h5 file that Keras has written",
         found="an empty file" if not found.st_size else f"a file that begins with {start!r}",
         path=str(path),
     )

@@ -16,6 +16,9 @@ __all__ = ["Json", "read_json"]
 
 Json: TypeAlias = Any
 
+# Levels that can be read on whatever stack there is.
+_SHALLOW = 100
+
 # All that matters for depth and count: strings are skipped whole, and brackets inside them with them.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},]', re.DOTALL)
 
@@ -42,17 +45,23 @@ def read_json(data: bytes, what: str, limits: Limits) -> Json:
         text = data.decode(json.detect_encoding(data))
     except UnicodeDecodeError as error:
         raise ModelFileError(f"Cannot read '{what}': it is no text.", found=str(error.reason), path=what) from None
-    _check_nesting(text, what, limits)
+    if _nesting(text, what, limits) <= _SHALLOW:
+        # A thread would take longer than the reading.
+        try:
+            return _parse(text, what, limits)
+        except RecursionError:  # whoever asks is deep in calls already
+            pass
     return _in_fresh_stack(lambda: _parse(text, what, limits), what)
 
 
-def _check_nesting(text: str, what: str, limits: Limits) -> None:
-    """Python's reader recurses: how deep a text is nested is asked before it is read."""
-    depth = values = levels = 0
+def _nesting(text: str, what: str, limits: Limits) -> int:
+    """How deep a text is nested. Python's reader recurses: that is asked before it is read."""
+    depth = deepest = values = levels = 0
     for token in _TOKEN.finditer(text):
         char = text[token.start()]
         if char in "[{":
             depth += 1
+            deepest = max(deepest, depth)
             if depth > limits.depth:
                 raise HostileFileError(
                     f"Cannot read '{what}': it is nested more than {limits.depth:,} levels deep.", path=what
@@ -65,6 +74,7 @@ def _check_nesting(text: str, what: str, limits: Limits) -> None:
             if values > limits.values or levels > limits.levels:
                 most = f"{limits.values:,} values" if values > limits.values else f"{limits.levels:,} levels in all"
                 raise HostileFileError(f"Cannot read '{what}': it holds more than {most}.", path=what)
+    return deepest
 
 
 def _parse(text: str, what: str, limits: Limits) -> Json:

@@ -7,7 +7,7 @@ from ramet._files.history import Tensors
 from ramet._files.problem import ModelFileError
 from ramet._files.shape import infer_dtype, infer_shape
 from ramet._files.text import Json
-from ramet._graph import Argument, Call, Graph, Op, Ref, Value, freeze, refs, thaw
+from ramet._graph import Argument, Call, Graph, Op, Ref, Value, escape, freeze, refs, thaw
 
 __all__ = ["UNKNOWN_DTYPE", "values_of"]
 
@@ -33,7 +33,7 @@ def values_of(
     count = max(tensors.count(call), 1) if inner is None else sum(1 for _ in refs(inner.outputs))
     if tensors.count(call) > count:
         raise ModelFileError(
-            f"Cannot read the model: output {tensors.count(call) - 1} of '{op.id}' is used, and it has {count}.",
+            f"Cannot read the model: output {tensors.count(call) - 1} of '{escape(op.id)}' is used, and it has {count}.",
             path=op.id,
         )
     taken = [_value_at(ref, made) for ref in refs(arguments)]

@@ -41,7 +41,7 @@ class WeightTree:
     def __init__(self, listing: Listing) -> None:
         self._listing = listing
         # Some files have been written with the other slash: their groups are one level with long names.
-        self._real = {path.replace("\\", "/"): path for path in (*listing.arrays, *listing.groups)}
+        self._real = {_with_slashes(path): path for path in (*listing.arrays, *listing.groups)}
         self._inside: dict[str, dict[str, None]] = {}
         for path in self._real:
             while path:
@@ -108,6 +108,12 @@ def group_names(class_names: Iterable[str]) -> list[str]:
 
 def _join(group: str, name: str) -> str:
     return f"{group}/{name}" if group else name
+
+
+def _with_slashes(path: str) -> str:
+    """The path with every slash the same; as it is where a name would become empty, which stands for what is around it."""
+    slashed = path.replace("\\", "/")
+    return slashed if all(slashed.split("/")) else path
 
 
 def _by_number(key: str) -> tuple[int, int, str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ramet._files.listing import ArraySpec, Listing
 from ramet._files.store import Store
+from ramet._graph import escape
 from ramet.errors import UnknownPathError
 
 if TYPE_CHECKING:
@@ -70,11 +71,11 @@ class Weights:
 
     def spec(self, path: str) -> ArraySpec:
         """Shape and dtype of a variable; its numbers are not read."""
-        return self._listing.arrays[self._place(path)]
+        return self._listing.arrays[self.place(path)]
 
     def read(self, path: str) -> np.ndarray[Any, Any]:
         """The numbers of a variable."""
-        return self._open().read(self._place(path))
+        return self._open().read(self.place(path))
 
     def digest(self, path: str) -> str:
         """The SHA-256 of a variable's shape, dtype and bytes: equal for equal variables."""
@@ -98,12 +99,13 @@ class Weights:
         zeros, nans = int((numbers == 0).sum()), int(np.isnan(numbers).sum())
         return Statistics(int(numbers.size), zeros, nans, smallest, largest, mean, deviation)
 
-    def _place(self, path: str) -> str:
+    def place(self, path: str) -> str:
+        """The path of the array in the weights file: `layers/dense/vars/0`."""
         try:
             return self._arrays[path]
         except KeyError:
             raise UnknownPathError(
-                f"Cannot find the variable '{path}': the file has none of that path.",
-                closest=difflib.get_close_matches(path, list(self._arrays)[:5_000], n=3),
+                f"Cannot find the variable '{escape(path)}': the file has none of that path.",
+                closest=[escape(name) for name in difflib.get_close_matches(path, list(self._arrays)[:5_000], n=3)],
                 path=path,
             ) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import PurePosixPath
 
 from ramet._files.entry import Entry, EntryProblem
@@ -48,7 +48,10 @@ _ADVISORIES = {"external": ("CVE-2026-1669",), "virtual": ("CVE-2026-1669",), "b
 
 
 def scan_entries(
-    entries: tuple[Entry, ...], problems: list[EntryProblem], start_of: Callable[[Entry], bytes]
+    entries: tuple[Entry, ...],
+    problems: list[EntryProblem],
+    start_of: Callable[[Entry], bytes],
+    expected: Collection[str] = (),
 ) -> Iterator[Finding]:
     """What is wrong with the files of an archive.
 
@@ -56,6 +59,7 @@ def scan_entries(
         entries: the files.
         problems: the rules they break.
         start_of: the first bytes of one of them.
+        expected: names of files that belong to the model besides those of every model.
     """
     for problem in problems:
         what = f"The file '{problem.entry}' in the archive" if problem.entry else "The archive"
@@ -68,7 +72,7 @@ def scan_entries(
             safe_mode="It does not look at it.",
         )
     for entry in entries:
-        if entry.name in _EXPECTED or entry.name.endswith("/") or entry.name in _HUB:
+        if entry.name in _EXPECTED or entry.name in expected or entry.name.endswith("/") or entry.name in _HUB:
             continue
         kind = _foreign(entry, start_of)
         if kind is not None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from ramet._files.container import Container
 from ramet._files.entry import Entry
@@ -14,13 +16,17 @@ from ramet._files.problem import HostileFileError, ModelFileError
 from ramet._files.scan.config import scan_config
 from ramet._files.scan.content import scan_arrays, scan_entries
 from ramet._files.scan.finding import Finding, ScanReport, worst_first
-from ramet._files.source import CONFIG, METADATA, WEIGHTS, FileKind, open_source
-from ramet._files.store import ChildStore, LocalStore, Store
+from ramet._files.shard_map import is_shard_map
+from ramet._files.source import CONFIG, METADATA, FileKind, open_source
 from ramet._files.text import Json, read_json
+from ramet._files.weights_file import WeightsFile, weights_file
+from ramet._graph import escape
 
 __all__ = ["scan"]
 
 _START = 16
+
+_Read = TypeVar("_Read")
 
 
 def scan(path: str | os.PathLike[str], limits: Limits | None = None, *, isolated: bool = True) -> ScanReport:
@@ -29,7 +35,7 @@ def scan(path: str | os.PathLike[str], limits: Limits | None = None, *, isolated
     Nothing in the file is imported, evaluated or unpickled.
 
     Args:
-        path: a `.keras` archive or folder, a `.weights.h5`, or a `.h5` of Keras 2.
+        path: a `.keras` archive or folder, a `.weights.h5`, a `.weights.json` with its shards, or a `.h5` of Keras 2.
         limits: how much it may hold.
         isolated: whether the weights file is looked at in a process of its own, as it should be.
 
@@ -41,87 +47,96 @@ def scan(path: str | os.PathLike[str], limits: Limits | None = None, *, isolated
     try:
         source, container = open_source(where, asked)
     except HostileFileError as error:
-        return ScanReport(where.name, "model", "", (_refused(error),))
+        kind = "weights" if is_shard_map(where.name) else "model"
+        return ScanReport(where.name, kind, "", (_refused(error),))
     try:
-        return _Scan(where, source, container, asked, isolated=isolated).report()
+        work = _Scan(where, source, container, asked, isolated=isolated)
+        return work.archive() if source in ("archive", "folder") else work.single_file()
     finally:
         container.close()
 
 
 class _Scan:
-    """One file being scanned."""
+    """One file being scanned.
+
+    What cannot be read does not end the scan: Keras makes the layers of a config before it reads weights, so that code in
+    the config runs whatever the weights are.
+    """
 
     def __init__(self, path: Path, source: FileKind, container: Container, limits: Limits, *, isolated: bool) -> None:
         self._path = path
         self._limits = limits
         self._container = container
-        self._isolated = isolated
-        self._is_archive = source != "hdf5"
         self._names = {entry.name for entry in container.entries}
+        self._weights = weights_file(path, source, container, limits, isolated=isolated)
+        self._findings: list[Finding] = []
+        self._broken: list[ModelFileError] = []
 
-    def report(self) -> ScanReport:
-        findings = list(scan_entries(self._container.entries, self._container.problems(), self._start_of))
-        if not self._is_archive:
-            # A weights file or a model of Keras 2: there is no archive around it.
-            findings = []
-        listing = self._listing(findings)
-        version, kind = "", "model"
-        if self._is_archive:
-            findings += self._judged(CONFIG, "config")
-            metadata = self._json(METADATA, []) if METADATA in self._names else None
-            version = _text(metadata, "keras_version")
+    def archive(self) -> ScanReport:
+        """The report on an archive or a folder: its files, its weights, its config."""
+        shards = self._tried(lambda: self._weights.shards if self._weights is not None else ()) or ()
+        self._findings += scan_entries(self._container.entries, self._container.problems(), self._start_of, shards)
+        self._listing()
+        if CONFIG in self._names:
+            self._findings += scan_config(self._json(CONFIG), CONFIG, "config")
         else:
-            version = listing.texts.get("keras_version", "")
-            kind = "legacy model" if "model_config" in listing.texts else "weights"
-            for key in ("model_config", "training_config"):
-                findings += self._judged_text(listing, key)
+            self._broken.append(
+                ModelFileError(f"Cannot scan '{escape(self._path.name)}': it holds no '{CONFIG}'.", path=CONFIG)
+            )
+        return self._report("model", self._version())
+
+    def single_file(self) -> ScanReport:
+        """The report on a weights file, on shards, or on a model of Keras 2: there is no archive around them."""
+        listing = self._listing()
+        for key in ("model_config", "training_config"):
+            text = listing.texts.get(key)
+            if text is not None:
+                config = self._tried(functools.partial(self._read_text, text, key))
+                self._findings += scan_config(config, self._path.name, key, legacy=True)
+        kind = "legacy model" if "model_config" in listing.texts else "weights"
+        return self._report(kind, listing.texts.get("keras_version", ""))
+
+    def _report(self, kind: str, version: str) -> ScanReport:
+        """The report. A file that cannot be read is no finding of its own, unless there is worse."""
+        if self._broken and not any(finding.severity == "unsafe" for finding in self._findings):
+            raise self._broken[0]
+        findings = self._findings + [_refused(error) for error in self._broken]
         return ScanReport(self._path.name, kind, version, worst_first(findings))
 
-    def _judged(self, name: str, root: str) -> list[Finding]:
-        if name not in self._names:
-            raise ModelFileError(f"Cannot scan '{self._path.name}': it holds no '{name}'.", path=name)
-        found: list[Finding] = []
-        config = self._json(name, found)
-        return found or list(scan_config(config, name, root))
-
-    def _judged_text(self, listing: Listing, key: str) -> Iterator[Finding]:
-        text = listing.texts.get(key)
-        if text is None:
-            return
+    def _tried(self, read: Callable[[], _Read]) -> _Read | None:
+        """What is read; None, and the reason is noted, where that cannot be done."""
         try:
-            config = read_json(text.encode("utf-8", "surrogatepass"), key, self._limits)
+            return read()
         except HostileFileError as error:
-            yield _refused(error)
-            return
-        yield from scan_config(config, self._path.name, key, legacy=True)
+            self._findings.append(_refused(error))
+        except ModelFileError as error:
+            self._broken.append(error)
+        return None
 
-    def _json(self, name: str, findings: list[Finding]) -> Json:
+    def _json(self, name: str) -> Json:
+        limits = self._limits
+        return self._tried(lambda: read_json(self._container.read(name, limits.text_size), name, limits))
+
+    def _read_text(self, text: str, key: str) -> Json:
+        return read_json(text.encode("utf-8", "surrogatepass"), key, self._limits)
+
+    def _version(self) -> str:
+        """The Keras that wrote the file. Nothing is run because of it: metadata that cannot be read say nothing."""
         try:
-            return read_json(self._container.read(name, self._limits.text_size), name, self._limits)
-        except HostileFileError as error:
-            findings.append(_refused(error))
-            return None
+            data = self._container.read(METADATA, self._limits.text_size)
+            found = read_json(data, METADATA, self._limits)
+        except ModelFileError:
+            return ""
+        version = found.get("keras_version") if isinstance(found, dict) else None
+        return version if isinstance(version, str) else ""
 
-    def _listing(self, findings: list[Finding]) -> Listing:
-        entry = WEIGHTS if self._is_archive else self._path.name
-        if entry not in self._names:
+    def _listing(self) -> Listing:
+        weights = self._weights
+        listing = None if weights is None else self._tried(lambda: _listing_of(weights))
+        if weights is None or listing is None:
             return Listing()
-        try:
-            store = self._store(entry)
-            try:
-                listing = store.listing()
-            finally:
-                store.close()
-        except HostileFileError as error:
-            findings.append(_refused(error))
-            return Listing()
-        findings += scan_arrays(listing.problems, entry)
+        self._findings += scan_arrays(listing.problems, weights.entry)
         return listing
-
-    def _store(self, entry: str) -> Store:
-        if self._isolated:
-            return ChildStore(self._path, entry, self._limits)
-        return LocalStore(self._container.open(entry), self._limits)
 
     def _start_of(self, entry: Entry) -> bytes:
         if entry.encrypted or entry.link or not entry.size:
@@ -133,12 +148,15 @@ class _Scan:
             return b""
 
 
-def _text(metadata: Json, key: str) -> str:
-    found = metadata.get(key) if isinstance(metadata, dict) else None
-    return found if isinstance(found, str) else ""
+def _listing_of(weights: WeightsFile) -> Listing:
+    store = weights.open()
+    try:
+        return store.listing()
+    finally:
+        store.close()
 
 
-def _refused(error: HostileFileError) -> Finding:
+def _refused(error: ModelFileError) -> Finding:
     found = f" Found: {error.found}." if error.found else ""
     return Finding(
         "unsafe",

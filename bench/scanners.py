@@ -1,0 +1,142 @@
+"""`ramet scan` beside other scanners of model files, over the hostile corpus of the tests and clean files.
+
+Run it from the root of the repository: `python -m bench.scanners PYTHON`, with the Python of an environment that has the other
+scanners, as `make scanners` does. Each is called by the function that its documentation names, with its own settings.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.table import grid
+from ramet._files import scan
+from ramet.errors import ModelFileError
+from tests.files import build, hostile
+from tests.files.clean import CLEAN as CLEAN_FILES
+
+CODE, REACH, HARM, CLEAN = "brings or names code", "reaches other files", "made to harm", "clean"
+FOUND = "found"
+
+# Of the corpus of configs, those that bring no code and name none: they have other files or addresses read.
+_REACHING = frozenset({"vocabulary_file", "vocabulary_address", "saved_model_layer", "get_file"})
+
+# Prints versions and, by path, what each scanner says: "found", "clean", or why it says nothing.
+_PROGRAM = """
+import importlib.metadata, json, logging, sys
+logging.disable(logging.CRITICAL)
+from modelscan.modelscan import ModelScan
+from picklescan.scanner import scan_file_path
+
+def modelscan(path):
+    found = ModelScan().scan(path)
+    if found["issues"]:
+        return "found"
+    if found["errors"]:
+        return "error: " + " ".join(found["errors"][0]["description"].split())[:60]
+    return "clean" if found["summary"]["scanned"]["total_scanned"] else "skipped"
+
+def picklescan(path):
+    found = scan_file_path(path)
+    return "found" if found.issues_count else "error" if found.scan_err else "clean" if found.scanned_files else "skipped"
+
+def said(scanner, path):
+    try:
+        return scanner(path)
+    except Exception as error:
+        return f"error: {type(error).__name__}"
+
+versions = {name: importlib.metadata.version(name) for name in ("modelscan", "picklescan")}
+paths = json.load(sys.stdin)
+said = {path: {"modelscan": said(modelscan, path), "picklescan": said(picklescan, path)} for path in paths}
+json.dump({"versions": versions, "said": said}, sys.stdout)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One file of the corpus.
+
+    Attributes:
+        name: a few words.
+        group: what it would do.
+        path: of the file.
+    """
+
+    name: str
+    group: str
+    path: Path
+
+
+def main(python: str) -> None:
+    """Nothing; the table is written to standard output."""
+    with tempfile.TemporaryDirectory(prefix="ramet-scanners-") as folder:
+        samples = list(corpus(Path(folder)))
+        others = _others(python, samples)
+        said = {sample: {"ramet": _ramet(sample.path), **others["said"][str(sample.path)]} for sample in samples}
+    versions = ", ".join(f"{name} {version}" for name, version in others["versions"].items())
+    sys.stdout.write(f"{render(said)}\n\nramet of this tree; {versions}\n")
+
+
+def corpus(folder: Path) -> Iterator[Sample]:
+    """The hostile files that the tests make, and clean ones."""
+
+    def sample(name: str, group: str, suffix: str, write: Callable[[Path], object]) -> Sample:
+        path = folder / f"{name}{suffix}"
+        write(path)
+        return Sample(name.replace("_", " "), group, path)
+
+    for name, config in hostile.CONFIGS.items():
+        group = REACH if name in _REACHING else CODE
+        yield sample(name, group, ".keras", lambda path, config=config: build.archive(path, config(folder)))
+    yield sample("lambda_in_a_file_of_keras_2", CODE, ".h5", hostile.legacy_lambda)
+    for name, write in hostile.ARCHIVES.items():
+        yield sample(name, HARM, ".keras", write)
+    for name, text in hostile.TEXTS.items():
+        yield sample(f"text_{name}", HARM, ".keras", lambda path, text=text: build.archive(path, text))
+    for name, (edit, _) in hostile.WEIGHTS.items():
+        data = build.weights(build.DENSE_WEIGHTS, edit=edit)
+        group = REACH if name in ("external_link", "external_storage", "virtual") else HARM
+        yield sample(f"weights_{name}", group, ".keras", lambda path, data=data: build.archive(path, arrays=data))
+    for name, write in CLEAN_FILES.items():
+        yield sample(f"clean_{name}", CLEAN, ".h5" if name.endswith("keras_2") else ".keras", write)
+
+
+def render(said: dict[Sample, dict[str, str]]) -> str:
+    """One line a file, then the sums: how many each scanner found of every group, and false alarms."""
+    scanners = list(next(iter(said.values())))
+    rows = [[sample.name, sample.group, *(words[scanner] for scanner in scanners)] for sample, words in said.items()]
+    sums = []
+    for group in (CODE, REACH, HARM, CLEAN):
+        answers = [words for sample, words in said.items() if sample.group == group]
+        counts = [sum(words[scanner] == FOUND for words in answers) for scanner in scanners]
+        label = "false alarms, clean files" if group == CLEAN else f"found, {group}"
+        sums.append([label, *(f"{count} of {len(answers)}" for count in counts)])
+    return "\n".join([*grid(["file", "what it is", *scanners], rows), "", *grid(["sum", *scanners], sums)])
+
+
+def _ramet(path: Path) -> str:
+    try:
+        verdict = scan(path).verdict
+    except ModelFileError:
+        return "error"
+    return FOUND if verdict == "unsafe" else "clean" if verdict == "safe" else verdict
+
+
+def _others(python: str, samples: list[Sample]) -> dict[str, dict[str, dict[str, str]]]:
+    paths = json.dumps([str(sample.path) for sample in samples])
+    done = subprocess.run([python, "-c", _PROGRAM], input=paths, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"the other scanners could not be run:\n{done.stderr}")
+    # Libraries print above the answer.
+    answer: dict[str, dict[str, dict[str, str]]] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,77 @@
+"""A map of shards, and the files beside it that it names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import IO
+
+from ramet._files.container import check_readable
+from ramet._files.entry import Entry, EntryProblem
+from ramet._files.limits import Limits
+from ramet._files.problem import HostileFileError, ModelFileError
+from ramet._files.shard_map import read_shard_map, shortened
+from ramet._graph import escape
+
+__all__ = ["ShardFiles"]
+
+
+class ShardFiles:
+    """The map and its shards, as files by name."""
+
+    def __init__(self, path: Path, limits: Limits) -> None:
+        self._path = path
+        self._files = {path.name: path}
+        shards = read_shard_map(self.read(path.name, limits.text_size), path.name, limits).shards
+        self._files |= {name: self._beside(name) for name in shards}
+        self.entries = tuple(self._entry(name) for name in self._files)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def problems(self) -> list[EntryProblem]:
+        """None: what leads elsewhere was refused when the map was read."""
+        return []
+
+    def read(self, name: str, limit: int) -> bytes:
+        """The bytes of a file, if there are no more than `limit`."""
+        with self.open(name) as file:
+            data = file.read(limit + 1)
+        if len(data) > limit:
+            raise HostileFileError(f"Cannot read '{escape(name)}': it is larger than {limit:,} bytes.", path=name)
+        return data
+
+    def open(self, name: str) -> IO[bytes]:
+        """The map, or one of its shards, opened."""
+        try:
+            return self._files[name].open("rb")
+        except KeyError:
+            raise ModelFileError(f"Cannot find '{escape(name)}' among the shards.", path=name) from None
+        except OSError as error:
+            raise ModelFileError(f"Cannot read '{escape(name)}': {error.strerror}.", path=name) from None
+
+    def _beside(self, name: str) -> Path:
+        """The path of a shard.
+
+        In the cache of a model hub, map and shards are links into one folder. A link to anywhere else is refused.
+        """
+        shard = self._path.with_name(name)
+        try:
+            is_there = shard.is_file()
+        except OSError:  # a name that is too long for any file
+            is_there = False
+        if not is_there:
+            raise ModelFileError(
+                f"Cannot read '{escape(self._path.name)}': its shard {shortened(name)} is not there.",
+                expected="all shards in the folder of the map",
+                path=str(shard),
+            )
+        if shard.resolve().parent != self._path.resolve().parent:
+            raise HostileFileError(
+                f"Cannot read '{escape(self._path.name)}': its shard {shortened(name)} is a link out of its folder.",
+                path=str(shard),
+            )
+        return shard
+
+    def _entry(self, name: str) -> Entry:
+        size = check_readable(self._files[name]).st_size
+        return Entry(name, size, size)

@@ -1,0 +1,31 @@
+"""The comparison of scanners: what it says, and that its corpus is all there is."""
+
+from bench.scanners import CLEAN, CODE, HARM, REACH, Sample, corpus, render
+from tests.files import clean, hostile
+
+
+def test_the_corpus_holds_every_hostile_and_every_clean_file(tmp_path):
+    samples = list(corpus(tmp_path))
+
+    files = (hostile.CONFIGS, hostile.ARCHIVES, hostile.TEXTS, hostile.WEIGHTS, clean.CLEAN)
+    assert len(samples) == len({sample.path for sample in samples}) == sum(map(len, files)) + 1
+    assert all(sample.path.stat().st_size for sample in samples)
+    assert {sample.group for sample in samples} == {CODE, REACH, HARM, CLEAN}
+
+
+def test_sums_are_by_group_and_by_scanner(tmp_path):
+    said = {
+        Sample("a", CODE, tmp_path / "a"): {"one": "found", "other": "clean"},
+        Sample("b", CODE, tmp_path / "b"): {"one": "found", "other": "found"},
+        Sample("c", CLEAN, tmp_path / "c"): {"one": "clean", "other": "found"},
+    }
+
+    sums = render(said).split("\n\n")[1].splitlines()
+
+    assert [[cell.strip() for cell in line.strip("|").split("|")] for line in (sums[0], *sums[2:])] == [
+        ["sum", "one", "other"],
+        [f"found, {CODE}", "2 of 2", "1 of 2"],
+        [f"found, {REACH}", "0 of 0", "0 of 0"],
+        [f"found, {HARM}", "0 of 0", "0 of 0"],
+        ["false alarms, clean files", "0 of 1", "1 of 1"],
+    ]

@@ -1,0 +1,245 @@
+"""Weights in shards: one weights file to whoever looks at them, and nothing outside of their folder."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ramet.__main__ import main
+from ramet._files import HostileFileError, Limits, ModelFileError, read_archive, scan, show_lines
+from tests.files.build import TINY, sharded, weights
+
+FIRST, SECOND = "m_00000.weights.h5", "m_00001.weights.h5"
+KERNEL = np.arange(8, dtype="float32").reshape(4, 2)
+SHARDS = {
+    FIRST: {"layers/dense/vars/0": KERNEL},
+    SECOND: {
+        "layers/dense/vars/1": np.asarray([5, 6], "float32"),
+        "layers/dense_1/vars/0": np.ones((2, 3), "float32"),
+        "layers/dense_1/vars/1": np.zeros(3, "float32"),
+    },
+}
+
+
+@pytest.mark.parametrize("isolated", [True, False])
+def test_shards_are_read_as_one_weights_file(tmp_path, isolated):
+    with read_archive(sharded(tmp_path / "m.weights.json", SHARDS), isolated=isolated) as file:
+        assert file.kind == "weights"
+        assert file.config is None
+        assert file.shards == (FIRST, SECOND)
+        assert file.weights.paths() == ("dense/kernel", "dense/bias", "dense_1/kernel", "dense_1/bias")
+        # Back and forth between the shards.
+        assert np.array_equal(file.weights.read("dense/kernel"), KERNEL)
+        assert file.weights.read("dense/bias").tolist() == [5, 6]
+        assert np.array_equal(file.weights.read("dense/kernel"), KERNEL)
+        assert show_lines(file) == [
+            "m.weights.json: weights, 19 parameters",
+            "  its weights lie in 2 shards",
+            "",
+            "dense    Dense    10",
+            "dense_1  Dense     9",
+        ]
+
+
+def test_shards_that_keras_has_written(tmp_path):
+    import keras
+
+    model = keras.Sequential([keras.Input((8,)), *(keras.layers.Dense(8, name=f"d{number}") for number in range(6))])
+    model.compile("adam", "mse")
+    model.save_weights(tmp_path / "whole.weights.h5")
+    # Small enough that the kernel of a layer and its bias lie in different shards.
+    model.save_weights(tmp_path / "m.weights.json", max_shard_size=560 / 2**30)
+
+    held = json.loads((tmp_path / "m.weights.json").read_text())["weight_map"].values()
+    assert max(len(holders) for holders in held) == 2
+    with (
+        read_archive(tmp_path / "m.weights.json") as shards,
+        read_archive(tmp_path / "whole.weights.h5", isolated=False) as whole,
+    ):
+        assert len(shards.shards) > 2
+        assert shards.graph == whole.graph
+        assert shards.weights.paths() == whole.weights.paths()
+        assert all(np.array_equal(shards.weights.read(path), whole.weights.read(path)) for path in whole.weights)
+        assert len(shards.optimizer_weights) == len(whole.optimizer_weights) == 2
+    assert scan(tmp_path / "m.weights.json").findings == ()
+
+
+def test_shards_are_scanned(tmp_path):
+    report = scan(sharded(tmp_path / "m.weights.json", SHARDS))
+
+    assert (report.kind, report.verdict, report.findings) == ("weights", "safe", ())
+
+
+def test_the_shards_of_a_model_in_a_folder(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(TINY))
+    sharded(tmp_path / "model.weights.json", {"model_00000.weights.h5": SHARDS[FIRST]})
+
+    with read_archive(tmp_path) as file:
+        assert file.kind == "model"
+        assert np.array_equal(file.weights.read("d/0"), KERNEL)
+    assert scan(tmp_path).findings == ()
+
+
+def test_a_map_in_a_folder_that_leads_elsewhere_is_refused(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(TINY))
+    sharded(tmp_path / "model.weights.json", SHARDS, {"/layers/dense/vars": "../../m.h5"})
+
+    with pytest.raises(HostileFileError, match="no name of a file beside it"), read_archive(tmp_path) as file:
+        _ = file.graph
+    assert scan(tmp_path).verdict == "unsafe"
+
+
+def test_a_cache_of_links_into_one_folder_is_read(tmp_path):
+    blobs, snapshot = tmp_path / "blobs", tmp_path / "snapshot"
+    blobs.mkdir()
+    snapshot.mkdir()
+    sharded(blobs / "m.weights.json", SHARDS)
+    for name in ("m.weights.json", FIRST, SECOND):
+        (blobs / name).rename(blobs / f"{name}.blob")
+        (snapshot / name).symlink_to(blobs / f"{name}.blob")
+
+    with read_archive(snapshot / "m.weights.json") as file:
+        assert len(file.weights) == 4
+
+
+def test_a_link_out_of_the_folder_is_refused(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (tmp_path / "other.h5").write_bytes(weights(SHARDS[SECOND]))
+    path = sharded(folder / "m.weights.json", SHARDS)
+    (folder / SECOND).unlink()
+    (folder / SECOND).symlink_to(tmp_path / "other.h5")
+
+    with pytest.raises(HostileFileError, match="a link out of its folder"):
+        read_archive(path)
+    assert scan(path).verdict == "unsafe"
+
+
+def test_shards_are_shown_and_compared_like_the_weights_file_that_they_are(tmp_path, capsys):
+    shards = sharded(tmp_path / "m.weights.json", SHARDS)
+    whole = tmp_path / "whole.weights.h5"
+    whole.write_bytes(weights({**SHARDS[FIRST], **SHARDS[SECOND]}))
+    changed = tmp_path / "changed.weights.h5"
+    changed.write_bytes(weights({**SHARDS[FIRST], **SHARDS[SECOND], "layers/dense/vars/1": np.zeros(2, "float32")}))
+
+    answers = [main(["diff", str(shards), str(other)]) for other in (shards, whole, changed)]
+    answers += [main(["show", str(shards), "--weights"]), main(["scan", str(shards)])]
+
+    assert answers == [0, 0, 1, 0, 0]
+    out = capsys.readouterr().out
+    assert "weights: weights of 1 of 4 variables\n" in out
+    assert "  dense/bias      (2,) float32" in out
+    assert out.endswith("m.weights.json: safe\n")
+
+
+# Maps.
+
+
+@pytest.mark.parametrize(
+    "shard",
+    ["../m.h5", "/etc/passwd", "sub/m.h5", "..", ".", "", "C:m.h5", "a\\b", "a\0b"],
+)
+def test_a_shard_that_leads_elsewhere_is_refused(tmp_path, shard):
+    (tmp_path / "m.h5").write_bytes(weights(SHARDS[FIRST]))
+    folder = tmp_path / "sub"
+    folder.mkdir()
+    path = sharded(folder / "m.weights.json", SHARDS, {"/layers/dense/vars": [FIRST, shard]})
+
+    with pytest.raises(HostileFileError, match="no name of a file beside it"):
+        read_archive(path)
+    report = scan(path)
+    assert (report.kind, report.verdict) == ("weights", "unsafe")
+
+
+@pytest.mark.parametrize(
+    ("weight_map", "sentence"),
+    [
+        ({"/layers/dense/vars": [FIRST, "m_00002.weights.h5"]}, r"'m_00002\.weights\.h5' is not there"),
+        ({"/layers/dense/vars": "m" * 5_000}, r"its shard 'm{80}'\.\.\. is not there"),
+        ({"/layers/dense/vars": "\ud800"}, r"its shard '.ud800' is not there"),
+        ({"/layers/dense/vars": [FIRST, FIRST]}, "lists a shard of '/layers/dense/vars' twice"),
+        ({"/layers/dense/vars": FIRST, "layers/dense/vars": SECOND}, "tells of a group twice"),
+        ({"/layers/dense/vars": FIRST, "/layers/other/vars": FIRST}, "'layers/other/vars' lies in .* it does not"),
+        ({"/layers/dense/vars": 3}, "does not say in which shard"),
+        ({"/layers/dense/vars": None}, "does not say in which shard"),
+        ({"/layers/dense/vars": []}, "does not say in which shard"),
+        ({"/layers/dense/vars": [FIRST, 3]}, "does not say in which shard"),
+        ({"/layers/dense/vars": {"a": FIRST}}, "does not say in which shard"),
+        ([FIRST], "no map of shards"),
+        (7, "no map of shards"),
+    ],
+)
+def test_a_map_that_is_wrong_is_refused_with_a_sentence(tmp_path, weight_map, sentence):
+    path = sharded(tmp_path / "m.weights.json", SHARDS, weight_map)
+
+    with pytest.raises(ModelFileError, match=sentence):
+        read_archive(path)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "3", "null", "{}", '{"weight_map": {}, "metadata": 3}', "{", "\xff"])
+def test_a_text_that_is_no_map_is_refused(tmp_path, text):
+    path = tmp_path / "m.weights.json"
+    path.write_text(text, encoding="latin-1")
+
+    with pytest.raises(ModelFileError, match="Cannot read"):
+        read_archive(path)
+    with pytest.raises(ModelFileError, match="Cannot read"):
+        scan(path)
+
+
+def test_a_map_without_end_is_refused(tmp_path):
+    path = sharded(tmp_path / "m.weights.json", SHARDS, {f"/{number}/vars": FIRST for number in range(100)})
+
+    for limits, sentence in ((Limits(objects=50), "tells of 100 groups"), (Limits(text_size=100), "larger than 100")):
+        with pytest.raises(HostileFileError, match=sentence):
+            read_archive(path, limits)
+    many = sharded(tmp_path / "n.weights.json", SHARDS, {f"/{number}/vars": f"n_{number}" for number in range(20)})
+    with pytest.raises(HostileFileError, match="names 20 shards, and 10 are allowed"):
+        read_archive(many, Limits(shards=10))
+
+
+def test_shards_together_hold_no_more_than_allowed(tmp_path):
+    path = sharded(tmp_path / "m.weights.json", SHARDS)
+
+    with pytest.raises(HostileFileError, match="more than 9 groups and arrays"):
+        read_archive(path, Limits(objects=9))
+
+
+# Shards.
+
+
+def test_what_the_map_does_not_tell_of_is_left_out_and_told(tmp_path):
+    path = sharded(tmp_path / "m.weights.json", SHARDS, {"/layers/dense/vars": [FIRST, SECOND]})
+
+    with read_archive(path) as file:
+        assert file.weights.paths() == ("dense/kernel", "dense/bias")
+    report = scan(path)
+    assert report.verdict == "unsafe"
+    assert {(finding.kind, finding.place) for finding in report.findings} == {
+        ("shard", f"m.weights.json: {SECOND}: layers/dense_1/vars/{number}") for number in (0, 1)
+    }
+
+
+def test_an_array_that_stands_in_two_shards_is_told(tmp_path):
+    path = sharded(tmp_path / "m.weights.json", {**SHARDS, SECOND: {**SHARDS[SECOND], **SHARDS[FIRST]}})
+
+    (finding,) = scan(path).findings
+
+    assert finding.what == f"'{SECOND}: layers/dense/vars/0' in the weights: it stands in '{FIRST}', too."
+
+
+def test_a_shard_that_is_no_hdf5_is_refused(tmp_path):
+    path = sharded(tmp_path / "m.weights.json", SHARDS)
+    (tmp_path / SECOND).write_bytes(b"no HDF5 at all")
+
+    with pytest.raises(ModelFileError, match="broken, or no HDF5"):
+        read_archive(path)
+
+
+def test_code_in_the_attributes_of_a_shard_is_nothing(tmp_path):
+    config = json.dumps({"class_name": "Sequential", "config": []})
+    first = weights(SHARDS[FIRST], edit=lambda file: file.attrs.update(model_config=config))
+    path = sharded(tmp_path / "m.weights.json", {FIRST: first}, {"/layers/dense/vars": FIRST})
+
+    with read_archive(path) as file:
+        assert (file.kind, file.config) == ("weights", None)

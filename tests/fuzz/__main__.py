@@ -1,0 +1,36 @@
+"""`python -m tests.fuzz [--count N] [--seed S] [--jobs J]`: a campaign. The exit code is 1 if an input went wrong."""
+
+import argparse
+import secrets
+import sys
+from pathlib import Path
+
+from tests.fuzz.campaign import Campaign
+
+
+def main():
+    """The exit code; the summary is on standard output, the progress on standard error."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.fuzz",
+        description="Mutated model files: each is read, shown and scanned, or refused with an error of ramet's own.",
+    )
+    parser.add_argument("--count", type=int, default=100_000, help="inputs (default: 100,000)")
+    parser.add_argument("--seed", type=int, help="of the mutations, as an earlier campaign told it (default: any)")
+    parser.add_argument("--jobs", type=int, default=2, help="processes side by side (default: 2)")
+    parser.add_argument("--seconds", type=float, default=10, help="that one input may take (default: 10)")
+    parser.add_argument(
+        "--keep", type=Path, default=Path("build/fuzz"), help="folder for inputs that went wrong (default: build/fuzz)"
+    )
+    options = parser.parse_args()
+    seed = secrets.randbelow(2**32) if options.seed is None else options.seed
+    sys.stdout.write(f"{options.count:,} inputs, seed {seed}, {options.jobs} processes\n")
+    campaign = Campaign(options.count, seed, jobs=options.jobs, seconds=options.seconds, keep=options.keep)
+    summary = campaign.run(lambda text: sys.stderr.write(f"{text}\n"))
+    sys.stdout.write(f"\n{summary}\n")
+    for number, (kind, text) in sorted(summary.wrong.items())[:20]:
+        sys.stdout.write(f"\nwrong: {kind}, kept in {options.keep / f'{seed}-{number}'}\n{text.rstrip()}\n")
+    return 1 if summary.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
