@@ -1,11 +1,15 @@
 """Mutations: of bytes, of the fields of an archive, of the values in JSON."""
 
+import contextlib
 import copy
 import json
 import struct
+import sys
+import threading
 
 from tests.files.build import dense, tensor
 
+_ONE_AT_A_TIME = threading.Lock()  # the limit of recursion belongs to all threads
 _SIZES = (1, 2, 4, 8)
 _NUMBERS = (0, 1, 2, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 2**63, 2**64 - 1)
 
@@ -143,6 +147,19 @@ def _deep(levels):
     return value
 
 
+@contextlib.contextmanager
+def _deeper():
+    """Junk inside junk may be thousands of levels deep: making it recurses, reading it must not."""
+    with _ONE_AT_A_TIME:
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(20_000)
+        try:
+            yield
+        finally:
+            sys.setrecursionlimit(limit)
+
+
+@_deeper()
 def mutated_values(random, value):
     """JSON as bytes, with a few places exchanged, moved, dropped, repeated or renamed."""
     root = [copy.deepcopy(value)]

@@ -1,13 +1,16 @@
 """A short campaign, and that a campaign finds what is wrong."""
 
 import os
+import random
 import signal
+import sys
 import time
 
 import pytest
 
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.case import KINDS, make
+from tests.fuzz.mutate import mutated_values
 
 
 def test_files_with_anything_in_them_are_read_or_refused(tmp_path):
@@ -77,3 +80,13 @@ def test_a_planted_mistake_is_found_and_kept(tmp_path, planted, seconds, told):
     assert {name: (folder / name).read_bytes() for name in case.files} == case.files
     assert (folder / "report.txt").read_text().startswith(f"{kind}, seed 3, number {number}\n")
     assert f"{len(summary.wrong)} wrong" in str(summary)
+
+
+def test_junk_inside_junk_is_made_at_any_depth():
+    deep = None
+    for _ in range(3_000):
+        deep = [deep]
+    limit = sys.getrecursionlimit()
+
+    assert mutated_values(random.Random(0), {"config": deep}).count(b"[") > 2_000
+    assert sys.getrecursionlimit() == limit
