@@ -23,7 +23,7 @@ MORE = os.environ.get("RAMET_EXAMPLES")
 several = settings(
     derandomize=not MORE,
     database=None,
-    max_examples=int(MORE or 25),
+    max_examples=int(MORE or 15),
     deadline=None,
     # Shrinking takes minutes, and sketches are small to begin with.
     phases=[Phase.explicit, Phase.generate, *([Phase.shrink] if MORE else [])],

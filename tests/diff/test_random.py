@@ -11,9 +11,9 @@ from tests.diff.edit import change_op, insert_after, remove, rename, rename_all
 from tests.graph.big import grow
 from tests.graph.strategies import few, graphs
 
-many = settings(few, max_examples=25)
+many = settings(few, max_examples=15)
 # Whole random graphs take long to draw.
-some = settings(few, max_examples=12)
+some = settings(few, max_examples=8)
 Told = set[tuple[str, str | None, str | None, str]]
 
 

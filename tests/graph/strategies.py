@@ -21,7 +21,7 @@ from ramet._graph import (
     refs,
 )
 
-few = settings(derandomize=True, max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+few = settings(derandomize=True, max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 
 names = st.text("abcx_#2.", min_size=1, max_size=4)
 any_text = st.text(max_size=6)

@@ -12,13 +12,16 @@ from tests.support.state_models import floats
 from tests.support.versions import KERAS
 from tests.surgery.expect import assert_saved, edited, value
 
+# Where tracing takes longer than everything else.
+EAGERLY = keras.backend.backend() == "tensorflow"
+
 
 def trained(optimizer=None, steps=2):
     x = keras.Input((4,), name="x")
     y = layers.Dense(3, name="a")(x)
     y = layers.Dense(3, name="b")(y)
     model = keras.Model(x, layers.Dense(2, name="head")(y), name="m")
-    model.compile(optimizer or keras.optimizers.Adam(0.1), "mse", metrics=["mae"])
+    model.compile(optimizer or keras.optimizers.Adam(0.1), "mse", metrics=["mae"], run_eagerly=EAGERLY)
     for _ in range(steps):
         model.fit(floats(4, 4), floats(4, 2), shuffle=False, verbose=0)
     return model
@@ -245,7 +248,7 @@ def test_a_compiled_sequential():
     model = keras.Sequential(
         [keras.Input((4,), name="x"), layers.Dense(3, name="a"), layers.Dense(2, name="head")], name="s"
     )
-    model.compile(keras.optimizers.Adam(0.1), "mse")
+    model.compile(keras.optimizers.Adam(0.1), "mse", run_eagerly=EAGERLY)
     model.fit(floats(4, 4), floats(4, 2), shuffle=False, verbose=0)
 
     new = edited(model, e.insert_after("a", lambda old: layers.ELU(name="elu")))
