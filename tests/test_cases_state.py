@@ -1036,7 +1036,8 @@ def test_a_float8_model_keeps_its_scales_and_histories_and_trains_alike(kind):
     model, x = _quantizable(kind)
     model.quantize("float8")
     y = outputs(model, x)[0] + 1
-    trained(model, x, y, optimizer="adam")
+    # Untraced, the gradient of Keras' float8 fails on TensorFlow; compiled by XLA it takes longer than everything else.
+    trained(model, x, y, optimizer="adam", run_eagerly=False, jit_compile=False)
     twin = twin_of(model)
 
     assert_equal_values(model, twin)
