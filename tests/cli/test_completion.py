@@ -30,7 +30,7 @@ def fish(path, line):
     return [word for word in found if not word.endswith(".fish")]
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed; installing it lifts this")
 def test_bash_completes_commands_options_and_values(ramet, tmp_path):
     path = script(ramet, "bash", tmp_path)
 
@@ -43,7 +43,7 @@ def test_bash_completes_commands_options_and_values(ramet, tmp_path):
     assert bash(path, "ramet", "show", "--html", "mod") == []
 
 
-@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
+@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed; installing it lifts this")
 def test_fish_completes_commands_options_and_values(ramet, tmp_path):
     path = script(ramet, "fish", tmp_path)
 
@@ -52,7 +52,7 @@ def test_fish_completes_commands_options_and_values(ramet, tmp_path):
     assert sorted(fish(path, "ramet clone --backend t")) == ["tensorflow", "torch"]
 
 
-@pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed; installing it lifts this")
 def test_zsh_takes_the_script_for_its_completion(ramet, tmp_path):
     path = script(ramet, "zsh", tmp_path)
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.files.build import DENSE_WEIGHTS, archive, dense, one_layer
 
-pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed; installing it lifts this")
 
 DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
 RAMET = f"{sys.executable} -m ramet"

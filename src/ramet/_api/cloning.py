@@ -41,7 +41,8 @@ def clone(
             inside one model.
         seed: Reseed every random generator and initialiser, each by its path: distinct, and repeatable.
         compile: `False` for a twin without optimizer, loss and metrics.
-        share: Objects that stay the very same in the twin. An op of a functional model that is shared has the calls of
+        share: Objects that stay the very same in the twin, with the layers and variables inside them: what else of the
+            model uses one of these uses it in the twin, too. An op of a functional model that is shared has the calls of
             both models from then on.
 
     Raises:

@@ -81,7 +81,7 @@ class Archive:
         info = self._info(name)
         if info.file_size > limit:
             raise HostileFileError(
-                f"Cannot read '{name}' in '{self._name}': it is larger than allowed.",
+                f"Cannot read '{escape(name)}' in '{self._name}': it is larger than allowed.",
                 expected=f"at most {limit:,} bytes",
                 found=f"{info.file_size:,}",
                 path=name,
@@ -111,7 +111,7 @@ class Archive:
         try:
             return self._zip.getinfo(name)
         except KeyError:
-            raise ModelFileError(f"Cannot find '{name}' in '{self._name}'.", path=name) from None
+            raise ModelFileError(f"Cannot find '{escape(name)}' in '{self._name}'.", path=name) from None
 
     def _start(self, info: zipfile.ZipInfo) -> int:
         """Where the bytes of a stored file begin: after its own header, which is as long as it says."""
@@ -142,5 +142,5 @@ class Archive:
 
     def _broken(self, name: str, error: Exception) -> ModelFileError:
         return ModelFileError(
-            f"Cannot read '{name}' in '{self._name}': it is broken.", found=escape(str(error)), path=name
+            f"Cannot read '{escape(name)}' in '{self._name}': it is broken.", found=escape(str(error)), path=name
         )

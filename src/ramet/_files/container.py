@@ -35,6 +35,14 @@ class Container(Protocol):
         """Let go of the files."""
 
 
+def read_at_most(limit: int, file: IO[bytes], name: str) -> bytes:
+    """All bytes of an open file, if there are no more than `limit`."""
+    data = file.read(limit + 1)
+    if len(data) > limit:
+        raise HostileFileError(f"Cannot read '{escape(name)}': it is larger than {limit:,} bytes.", path=name)
+    return data
+
+
 def check_readable(path: Path) -> os.stat_result:
     """What the system says of a path that is a plain file or a folder; a pipe or a device would never end."""
     try:
@@ -67,20 +75,17 @@ class Folder:
     def read(self, name: str, limit: int) -> bytes:
         """The bytes of a file, if there are no more than `limit`."""
         with self.open(name) as file:
-            data = file.read(limit + 1)
-        if len(data) > limit:
-            raise HostileFileError(f"Cannot read '{name}': it is larger than {limit:,} bytes.", path=name)
-        return data
+            return read_at_most(limit, file, name)
 
     def open(self, name: str) -> IO[bytes]:
         """A file of the folder, opened."""
         known = next((entry for entry in self.entries if entry.name == name), None)
         if known is None or known.link:
-            raise ModelFileError(f"Cannot find '{name}' in '{escape(self._path.name)}'.", path=name)
+            raise ModelFileError(f"Cannot find '{escape(name)}' in '{escape(self._path.name)}'.", path=name)
         try:
             return (self._path / name).open("rb")
         except OSError as error:
-            raise ModelFileError(f"Cannot read '{name}': {error.strerror}.", path=name) from None
+            raise ModelFileError(f"Cannot read '{escape(name)}': {error.strerror}.", path=name) from None
 
     def _found(self) -> list[Entry]:
         found: list[Entry] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import IO
 
-from ramet._files.container import check_readable
+from ramet._files.container import check_readable, read_at_most
 from ramet._files.entry import Entry, EntryProblem
 from ramet._files.limits import Limits
 from ramet._files.problem import HostileFileError, ModelFileError
@@ -35,10 +35,7 @@ class ShardFiles:
     def read(self, name: str, limit: int) -> bytes:
         """The bytes of a file, if there are no more than `limit`."""
         with self.open(name) as file:
-            data = file.read(limit + 1)
-        if len(data) > limit:
-            raise HostileFileError(f"Cannot read '{escape(name)}': it is larger than {limit:,} bytes.", path=name)
-        return data
+            return read_at_most(limit, file, name)
 
     def open(self, name: str) -> IO[bytes]:
         """The map, or one of its shards, opened."""
