@@ -16,6 +16,11 @@ import types
 import typing
 import uuid
 import zoneinfo
+from collections.abc import Iterable
+from typing import Any
+
+# Objects live at addresses far above this; a smaller int is no `id`.
+SMALLEST_ID = 1 << 32
 
 # Of exactly these classes. The loops over attributes and items ask this set first. Ints are not among them: a large one
 # may be the id of an object.
@@ -65,6 +70,22 @@ ATOMS: frozenset[type] = frozenset(
 )
 # Whether values of these classes cannot change: asked of all items of a container in one step.
 are_atoms = ATOMS.issuperset
+
+
+def are_constant(values: Iterable[Any]) -> bool:
+    """Whether nothing can change any of these values: atoms, small ints, and tuples of these."""
+    for value in values:
+        kind = type(value)
+        if kind in ATOMS or (kind is int and value < SMALLEST_ID):
+            continue
+        if kind is not tuple or not all(type(item) in ATOMS or _is_small(item) for item in value):
+            return False
+    return True
+
+
+def _is_small(value: Any) -> bool:
+    return type(value) is int and value < SMALLEST_ID
+
 
 # A flag of classes made while the program runs. The others are builtin; their instances carry no attributes.
 HEAP_TYPE = 1 << 9

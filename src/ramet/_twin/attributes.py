@@ -8,14 +8,14 @@ attribute, not object by object: what holds for the kind of an attribute is aske
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
-from collections import OrderedDict
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from ramet._twin.atoms import ATOMS
 from ramet._twin.copier import Copier
-from ramet._twin.plan import MISSING, Plan, Shell
+from ramet._twin.plan import Plan, Shell
 from ramet._twin.values_by_name import Handler, replace_attributes, replace_these
 
 # Fewer objects than this are filled one by one.
@@ -25,8 +25,6 @@ _MANY = 64
 # The attributes of an object: their names, and the classes of their values.
 Names = tuple[str, ...]
 Kinds = tuple[type, ...]
-# Of these, an empty one is copied by making another.
-_CONTAINERS: frozenset[type] = frozenset({list, dict, set, OrderedDict})
 
 
 def slot_names(cls: type) -> list[str]:
@@ -86,11 +84,10 @@ class AttributesPlan(Shell):
         return self.base.__new__(type(old))
 
     def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
-        memo = copier.memo
         if not self.has_only_attributes or not copier.are_new(olds):
             return copier.copy_each(olds)
         news = [self.start(old, copier) for old in olds]
-        memo.update(zip(map(id, olds), news, strict=True))
+        copier.memo.update(zip(map(id, olds), news, strict=True))
         pairs = list(zip(olds, news, strict=True))
         if self.topic is not None:
             copier.records[self.topic].extend(pairs)
@@ -154,13 +151,14 @@ class Layout(Plan):
 
     def __init__(self, names: Names, kinds: Kinds, handlers: dict[str, Handler], at_once: Collection[str]) -> None:
         self.handlers = handlers
-        looked_at = [
-            (name, kind) for name, kind in zip(names, kinds, strict=True) if kind not in ATOMS or name in handlers
-        ]
-        copied = [(name, kind) for name, kind in looked_at if name not in handlers]
-        self.containers = [(name, kind) for name, kind in copied if kind in _CONTAINERS]
-        self.columns = [(name, kind) for name, kind in copied if kind not in _CONTAINERS]
-        handled = [name for name, _ in looked_at if name in handlers]
+        columns: dict[type, list[str]] = {}
+        for name, kind in zip(names, kinds, strict=True):
+            if kind not in ATOMS and name not in handlers:
+                columns.setdefault(kind, []).append(name)
+        # Containers last: those of Keras refer to a tracker, which then has a twin already.
+        by_kind = sorted(columns.items(), key=lambda column: issubclass(column[0], list | dict | set))
+        self.columns = [Columns(kind, tuple(own), operator.itemgetter(*own)) for kind, own in by_kind]
+        handled = [name for name in names if name in handlers]
         self.at_once = [name for name in handled if name in at_once]
         self.waiting = [name for name in handled if name not in at_once]
 
@@ -170,17 +168,10 @@ class Layout(Plan):
         What may run foreign code, which may look at what is there, waits for its turn in the worklist.
         """
         targets = [new.__dict__ for _, new in group]
-        plans = copier.plans
         later = self.waiting.copy()
-        for name, kind in self.columns:
-            column = list(map(operator.itemgetter(name), targets))
-            twins = plans[kind].copy_all(column, copier)
-            if twins is None:
-                later.append(name)
-            elif twins is not column:
-                for target, twin in zip(targets, twins, strict=True):
-                    target[name] = twin
-        self._fill_containers(targets, copier)
+        for columns in self.columns:
+            if not columns.fill(targets, copier):
+                later.extend(columns.names)
         for name in self.at_once:
             handler = self.handlers[name]
             for (old, _), target in zip(group, targets, strict=True):
@@ -189,20 +180,27 @@ class Layout(Plan):
             rest = Rest(later, self.handlers)
             copier.todo.extend([(rest, old, new) for old, new in group])
 
-    def _fill_containers(self, targets: list[dict[str, Any]], copier: Copier) -> None:
-        """Lists and dicts, most of which are empty: a module of torch has a dozen for hooks that nobody registered."""
-        memo, plans = copier.memo, copier.plans
-        containers = [(name, kind, plans[kind]) for name, kind in self.containers]
-        for target in targets:
-            for name, kind, plan in containers:
-                value = target[name]
-                twin = memo.get(id(value), MISSING)
-                if twin is MISSING:
-                    if value or not plan.is_plain or (kind is OrderedDict and value.__dict__):
-                        twin = plan.copy(value, copier)
-                    else:
-                        twin = memo[id(value)] = kind()
-                target[name] = twin
+
+class Columns(NamedTuple):
+    """The attributes of one kind: of several objects, they are copied in one go."""
+
+    kind: type
+    names: Names
+    get: Callable[[dict[str, Any]], Any]
+
+    def fill(self, targets: list[dict[str, Any]], copier: Copier) -> bool:
+        """Put the twins where the originals are; False if they must be copied one by one."""
+        values = list(map(self.get, targets))
+        if len(self.names) > 1:
+            values = list(itertools.chain.from_iterable(values))
+        twins = copier.plans[self.kind].copy_all(values, copier)
+        if twins is None:
+            return False
+        if twins is not values:
+            rest = iter(twins)
+            for target in targets:
+                target.update(zip(self.names, rest))  # noqa: B905  # takes as many of the rest as there are names
+        return True
 
 
 class Rest(Plan):

@@ -10,7 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ramet._twin.plan import MISSING, SMALLEST_ID, Plan, Plans
+from ramet._twin.atoms import SMALLEST_ID
+from ramet._twin.plan import MISSING, Plan, Plans
 from ramet.errors import CannotCopyError, RametError
 
 

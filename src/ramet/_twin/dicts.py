@@ -5,14 +5,15 @@ from __future__ import annotations
 import collections
 import functools
 import gc
+import itertools
 import types
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ramet._twin.atoms import ATOMS, are_atoms
+from ramet._twin.atoms import ATOMS, SMALLEST_ID, are_atoms
 from ramet._twin.copier import Copier
-from ramet._twin.lists import copy_tracked
-from ramet._twin.plan import SMALLEST_ID, Assembly, Shell
+from ramet._twin.plan import Assembly, Shell
+from ramet._twin.tracked import copy_tracked
 from ramet._twin.values_by_name import copy_attributes, copy_known_attributes, replace_values
 
 
@@ -25,7 +26,7 @@ class DictPlan(Shell):
     """A dict or a subclass of it (`defaultdict`, `Counter`, Keras' tracked ones), keys copied too."""
 
     def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
-        return copy_tracked(self, dict, olds, copier)
+        return copy_tracked(self, dict, dict.update, olds, copier)
 
     def copy(self, old: Any, copier: Copier) -> Any:
         new = copier.memo[id(old)] = self.start(old, copier)
@@ -86,12 +87,19 @@ class DictPlan(Shell):
 
 
 class PlainDictPlan(DictPlan):
-    """A dict: the common case, without the look at attributes."""
-
-    is_plain = True
+    """A dict: the common case, without the look at attributes. Many at a time, where there are many."""
 
     def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
-        return copier.copy_each(olds)
+        if not copier.are_new(olds):
+            return copier.copy_each(olds)
+        news = list(map(dict.copy, olds))
+        if not are_atoms(map(type, itertools.chain.from_iterable(news))):
+            return copier.copy_each(olds)  # keys have twins, too
+        copier.memo.update(zip(map(id, olds), news, strict=True))
+        for old, new in zip(olds, news, strict=True):
+            if new and not are_atoms(map(type, new.values())):
+                copier.todo.append((self, old, new))
+        return news
 
     def copy(self, old: Any, copier: Copier) -> Any:
         new = copier.memo[id(old)] = old.copy()
@@ -124,10 +132,12 @@ class DefaultDictPlan(DictPlan):
 class OrderedDictPlan(DictPlan):
     """An `OrderedDict`, which keeps a list of its order that only its own methods keep up to date."""
 
-    is_plain = True
-
     def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
-        return copier.copy_each(olds)
+        # Most are empty: a module of torch has a dozen for hooks that nobody registered. Asked for what they refer to,
+        # they name their attributes, too, which `__dict__` would make where there are none.
+        if gc.get_referents(*olds) or type(olds[0]) is not collections.OrderedDict:
+            return copier.copy_each(olds)
+        return [copier.memo.setdefault(id(old), collections.OrderedDict()) for old in olds]
 
     def copy(self, old: Any, copier: Copier) -> Any:
         new = copier.memo[id(old)] = collections.OrderedDict.__new__(type(old))

@@ -98,7 +98,7 @@ def _name_calls(copier: Copier, positions: dict[int, int]) -> None:
 def _list_tracked(copier: Copier) -> None:
     for _, new in copier.record("trackers"):
         stores = getattr(new, names.STORES)
-        new.__dict__[names.STORED_IDS] = {name: {id(item) for item in store} for name, (_, store) in stores.items()}
+        new.__dict__[names.STORED_IDS] = {name: set(map(id, store)) for name, (_, store) in stores.items()}
 
 
 def _index_variables(copier: Copier) -> None:

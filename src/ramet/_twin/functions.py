@@ -13,7 +13,7 @@ import types
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ramet._twin.atoms import ATOMS
+from ramet._twin.atoms import ATOMS, are_constant
 from ramet._twin.copier import Copier
 from ramet._twin.plan import MISSING, Plan, Shell
 from ramet._twin.values_by_name import copy_attributes, copy_known_attributes
@@ -70,6 +70,24 @@ def function_parts(function: Any) -> list[Any]:
     ]
 
 
+def holds_nothing(function: Any) -> bool:
+    """Whether a function is its code and globals, and nothing else."""
+    return function.__closure__ is None and not (function.__defaults__ or function.__kwdefaults__ or function.__dict__)
+
+
+def is_of_a_library(value: Any) -> bool:
+    """Whether a function or class comes from one of the libraries that models are made with."""
+    return _is_library(getattr(value, "__module__", "") or "")
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_library(module: str) -> bool:
+    return module.partition(".")[0] in _LIBRARIES
+
+
+_LIBRARIES = frozenset({"keras", "jax", "torch", "tensorflow", "numpy", "builtins", "functools", "abc"})
+
+
 class FunctionPlan(Plan):
     """A Python function: shared, or copied with its cells, defaults and attributes."""
 
@@ -77,19 +95,24 @@ class FunctionPlan(Plan):
         return copier.copy_each(olds)
 
     def copy(self, old: Any, copier: Copier) -> Any:
+        if holds_nothing(old):
+            if not is_of_a_library(old):
+                copier.records["functions"].append(old)  # it may still read globals
+            copier.memo[id(old)] = old
+            return old
         copier.records["functions"].append(old)
-        if self.shares(old, copier):
+        if id(old) not in copier.forced and not reaches_state(old, copier):
             copier.memo[id(old)] = old
             return old
         cells = tuple(copier.copy_each(old.__closure__ or ()))
-        new = types.FunctionType(old.__code__, old.__globals__, old.__name__, None, cells)
-        copier.memo[id(old)] = new
+        defaults = old.__defaults__ if are_constant(old.__defaults__ or ()) else None
+        new = copier.memo[id(old)] = types.FunctionType(old.__code__, old.__globals__, old.__name__, defaults, cells)
         new.__qualname__ = old.__qualname__
         new.__module__ = old.__module__
         new.__doc__ = old.__doc__
         if old.__annotations__:
             new.__annotations__ = dict(old.__annotations__)
-        if old.__defaults__ or old.__kwdefaults__ or not copy_known_attributes(old, new, copier):
+        if old.__defaults__ is not defaults or old.__kwdefaults__ or not copy_known_attributes(old, new, copier):
             copier.todo.append((self, old, new))
         return new
 
@@ -102,9 +125,7 @@ class FunctionPlan(Plan):
         copy_attributes(old, new, copier)
 
     def shares(self, old: Any, copier: Copier) -> bool:
-        if old.__closure__ is None and not (old.__defaults__ or old.__kwdefaults__ or old.__dict__):
-            return True
-        return id(old) not in copier.forced and not reaches_state(old, copier)
+        return holds_nothing(old) or (id(old) not in copier.forced and not reaches_state(old, copier))
 
 
 def reaches_state(function: Any, copier: Copier) -> bool:
@@ -214,9 +235,9 @@ def wrongly_shared(copier: Copier) -> set[int]:
     Two functions may share a cell that only one of them assigns to. Whichever was looked at first could not know.
     """
     memo = copier.memo
+    shared = [function for function in copier.record("functions") if memo[id(function)] is function]
     return {
         id(function)
-        for function in copier.record("functions")
-        if memo[id(function)] is function
-        and any(memo.get(id(cell), cell) is not cell for cell in function.__closure__ or ())
+        for function in shared
+        if any(memo.get(id(cell), cell) is not cell for cell in function.__closure__ or ())
     }

@@ -6,6 +6,7 @@ compiled original, and the list of calls, of which a twin takes its own and no o
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import keras
@@ -13,7 +14,9 @@ import keras
 from ramet._keras import calls, kinds, names
 from ramet._twin.attributes import AttributesPlan
 from ramet._twin.copier import Copier
+from ramet._twin.functions import holds_nothing, is_of_a_library
 from ramet._twin.plan import Plan
+from ramet._twin.tracked import empty_like
 from ramet._twin.values import start_copying
 from ramet._twin.values_by_name import Handler
 
@@ -113,8 +116,15 @@ def _stores(old: Any, target: dict[str, Any], name: str, value: Any, copier: Cop
         target[name] = copier.copy(value)
         return
     copy = copier.copy
-    new = copier.memo[id(value)] = {kind: (copy(belongs), copy(store)) for kind, (belongs, store) in value.items()}
-    target[name] = new
+    target[name] = copier.memo[id(value)] = {
+        kind: (belongs if _is_keras_rule(belongs) else copy(belongs), copy(store))
+        for kind, (belongs, store) in value.items()
+    }
+
+
+def _is_keras_rule(belongs: Any) -> bool:
+    """Whether a function that says what belongs into a store is one of Keras' own, which each layer has made anew."""
+    return type(belongs) is types.FunctionType and is_of_a_library(belongs) and holds_nothing(belongs)
 
 
 def _empty_calls(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
@@ -125,18 +135,13 @@ def _empty_calls(old: Any, target: dict[str, Any], name: str, value: Any, copier
 def _list_without_calls(value: Any, copier: Copier) -> Any:
     new = copier.memo.get(id(value))
     if new is None:
-        new = copier.memo[id(value)] = list.__new__(type(value))
-        for attribute, part in getattr(value, "__dict__", {}).items():
-            new.__dict__[attribute] = [] if attribute in calls.WRAPPED else copier.copy(part)
+        new = empty_like(value, list, copier, emptied=calls.WRAPPED)
     return new
 
 
 def _empty_ids(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
     """A set of the same class, without the ids: the finish step puts in those of the twin's objects."""
-    new = copier.memo[id(value)] = set.__new__(type(value))
-    for attribute, part in getattr(value, "__dict__", {}).items():
-        new.__dict__[attribute] = copier.copy(part)
-    target[name] = new
+    target[name] = empty_like(value, set, copier)
 
 
 def _empty_indices(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
@@ -144,10 +149,7 @@ def _empty_indices(old: Any, target: dict[str, Any], name: str, value: Any, copi
     if not isinstance(value, dict) or type(value).__module__.startswith("tensorflow"):
         target[name] = copier.copy(value)  # a wrapper of TensorFlow's, whose keys are names
         return
-    new = copier.memo[id(value)] = dict.__new__(type(value))
-    for attribute, part in getattr(value, "__dict__", {}).items():
-        new.__dict__[attribute] = copier.copy(part)
-    target[name] = new
+    target[name] = empty_like(value, dict, copier)
 
 
 def _running(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
@@ -177,17 +179,13 @@ def _dropped(old: Any, copier: Copier) -> set[str]:
 def _dependencies(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
     """What TensorFlow's checkpoints refer to; compiled functions sit among them."""
     dropped = _dropped(old, copier)
-    new = copier.memo[id(value)] = list.__new__(type(value))
-    for attribute, part in getattr(value, "__dict__", {}).items():
-        new.__dict__[attribute] = copier.copy(part)
+    new = empty_like(value, list, copier)
     list.extend(new, [copier.copy(reference) for reference in list(value) if reference.name not in dropped])
     target[name] = new
 
 
 def _dependency_names(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
     dropped = _dropped(old, copier)
-    new = copier.memo[id(value)] = dict.__new__(type(value))
-    for attribute, part in getattr(value, "__dict__", {}).items():
-        new.__dict__[attribute] = copier.copy(part)
+    new = empty_like(value, dict, copier)
     dict.update(new, {key: copier.copy(part) for key, part in list(value.items()) if key not in dropped})
     target[name] = new

@@ -1,4 +1,4 @@
-"""Lists, deques, and the short way for the containers that Keras tracks."""
+"""Lists and deques."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from ramet._keras import names
-from ramet._twin.atoms import ATOMS, are_atoms
+from ramet._twin.atoms import ATOMS, SMALLEST_ID, are_atoms
 from ramet._twin.copier import Copier
-from ramet._twin.plan import MISSING, SMALLEST_ID, Shell
+from ramet._twin.plan import MISSING, Shell
+from ramet._twin.tracked import copy_tracked
 from ramet._twin.values_by_name import copy_attributes, copy_known_attributes
-
-_NONE: dict[str, Any] = {}
 
 
 def copy_items(old: list[Any], new: Any, copier: Copier) -> None:
@@ -39,7 +37,7 @@ class ListPlan(Shell):
     """A list or a subclass of it. Filled at once where nothing in it can change."""
 
     def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
-        return copy_tracked(self, list, olds, copier)
+        return copy_tracked(self, list, list.extend, olds, copier)
 
     def copy(self, old: Any, copier: Copier) -> Any:
         new = copier.memo[id(old)] = list.__new__(type(old))
@@ -55,36 +53,19 @@ class ListPlan(Shell):
         copy_attributes(old, new, copier)
 
 
-def copy_tracked(plan: Shell, base: Any, olds: Sequence[Any], copier: Copier) -> Sequence[Any]:
-    """The twins of several containers of a subclass, with a short way for Keras' own empty ones.
-
-    These have one attribute, the tracker.
-    """
-    memo, cls, make, put = copier.memo, type(olds[0]), base.__new__, object.__setattr__
-    news = []
-    for old in olds:
-        new = memo.get(id(old), MISSING)
-        if new is MISSING:
-            attributes = getattr(old, "__dict__", _NONE)
-            tracker = memo.get(id(attributes.get(names.CONTAINER_TRACKER, old)), MISSING)
-            if tracker is MISSING or len(attributes) > 1:
-                new = plan.copy(old, copier)
-            elif base.__len__(old) == 0:
-                new = memo[id(old)] = make(cls)
-                put(new, names.CONTAINER_TRACKER, tracker)
-            else:
-                new = plan.copy(old, copier)
-        news.append(new)
-    return news
-
-
 class PlainListPlan(Shell):
-    """A list: the common case, without the look at attributes."""
-
-    is_plain = True
+    """A list: the common case, without the look at attributes. Many at a time, where there are many."""
 
     def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
-        return copier.copy_each(olds)
+        if not copier.are_new(olds):
+            return copier.copy_each(olds)
+        news = list(map(list.copy, olds))
+        copier.memo.update(zip(map(id, olds), news, strict=True))
+        for old, new in zip(olds, news, strict=True):
+            if new and not are_atoms(map(type, new)):
+                new.clear()
+                copier.todo.append((self, old, new))
+        return news
 
     def copy(self, old: Any, copier: Copier) -> Any:
         new = old.copy()

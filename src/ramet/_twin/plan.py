@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ramet._twin.atoms import SMALLEST_ID
+
 if TYPE_CHECKING:
     from ramet._twin.copier import Copier
 
 MISSING: Any = object()  # what the memo answers for an object it does not know
-
-# Objects live at addresses far above this; a smaller int is no `id`.
-SMALLEST_ID = 1 << 32
 
 
 class Plan:
@@ -32,7 +31,6 @@ class Plan:
         """
         return None
 
-    is_plain = False  # whether it is the builtin containers' own, not the user's for them
     is_state = False  # whether functions that reach such an object must be copied with it
     is_batched = False  # whether values of variables wait, to be copied in one call
     is_assembly = False  # whether its objects are made from parts that must come first
@@ -45,7 +43,7 @@ class Share(Plan):
         return old
 
     def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
-        return olds if copier.are_new(olds) else copier.copy_each(olds)
+        return olds if copier.memo.keys().isdisjoint(map(id, olds)) else copier.copy_each(olds)
 
     def shares(self, old: Any, copier: Copier) -> bool:
         return True

@@ -12,6 +12,7 @@ from typing import Any
 import keras
 
 from ramet._twin.copier import Copier
+from ramet._twin.functions import is_of_a_library
 from ramet.errors import SharedGlobalWarning
 
 _CONTAINERS = (list, tuple, set, frozenset)
@@ -91,7 +92,7 @@ def _holds_variables(root: Any) -> bool:
 
 def _functions(copier: Copier) -> list[Any]:
     """The functions the model holds, and the methods of classes that are the user's."""
-    functions = [f for f in copier.record("functions") if not _is_library(f)]
+    functions = [f for f in copier.record("functions") if not is_of_a_library(f)]
     for cls in _classes(copier):
         functions.extend(f for f in vars(cls).values() if isinstance(f, types.FunctionType))
     return functions
@@ -100,12 +101,7 @@ def _functions(copier: Copier) -> list[Any]:
 def _classes(copier: Copier) -> list[type]:
     classes = dict.fromkeys(type(old) for old, _ in copier.record("ops"))
     found = dict.fromkeys(base for cls in classes for base in cls.__mro__)
-    return [cls for cls in found if not _is_library(cls)]
-
-
-def _is_library(value: Any) -> bool:
-    root = (getattr(value, "__module__", "") or "").partition(".")[0]
-    return root in ("keras", "jax", "torch", "tensorflow", "numpy", "builtins", "functools", "abc")
+    return [cls for cls in found if not is_of_a_library(cls)]
 
 
 def _names_read(code: types.CodeType) -> list[str]:

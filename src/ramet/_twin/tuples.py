@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ramet._twin.atoms import ATOMS
+from ramet._twin.atoms import ATOMS, SMALLEST_ID
 from ramet._twin.copier import Copier
-from ramet._twin.plan import MISSING, SMALLEST_ID, Assembly
+from ramet._twin.plan import MISSING, Assembly
 from ramet._twin.values_by_name import copy_attributes
 
 
@@ -16,7 +16,7 @@ class TuplePlan(Assembly):
     """A tuple or a subclass of it, named tuples included. Shared where none of its items changed."""
 
     def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
-        if type(olds[0]) is not tuple or not copier.are_new(olds):
+        if type(olds[0]) is not tuple or not copier.memo.keys().isdisjoint(map(id, olds)):
             return None
         for item in itertools.chain.from_iterable(olds):
             if type(item) not in ATOMS and (type(item) is not int or item >= SMALLEST_ID):

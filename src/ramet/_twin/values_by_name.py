@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ramet._keras import names
-from ramet._twin.atoms import ATOMS
+from ramet._twin.atoms import ATOMS, SMALLEST_ID
 from ramet._twin.copier import Copier
-from ramet._twin.plan import MISSING, SMALLEST_ID
+from ramet._twin.plan import MISSING
 
 # Given the old value: put what the twin gets into the target, or take the name out of it.
 Handler = Callable[[Any, dict[str, Any], str, Any, Copier], None]
