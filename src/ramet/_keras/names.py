@@ -72,6 +72,10 @@ RUNNING: dict[str, Any] = {
 }
 JAX_STATE = "_jax_state"
 COMPILE_CONFIG = "_compile_config"
+COMPILE_LOSS = "_compile_loss"
+TOLD_LOSS = ("_user_loss", "_user_loss_weights")
+COMPILE_METRICS = "_compile_metrics"
+TOLD_METRICS = ("_user_metrics", "_user_weighted_metrics")
 COMPILED_TRAINABLE = "_compiled_trainable_state"
 JAX_STATE_SYNCED = "_jax_state_synced"
 

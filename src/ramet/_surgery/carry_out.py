@@ -8,7 +8,7 @@ from ramet._build.build_like import build_like
 from ramet._build.origin import Origin
 from ramet._build.rebuild import rebuild
 from ramet._build.trampoline import run
-from ramet._keras import exchange, rewire, structure
+from ramet._keras import compiled, exchange, rewire, structure
 from ramet._surgery.carry import carry_weights
 from ramet._surgery.flags import set_flags
 from ramet._surgery.optimizer import renew_optimizer
@@ -48,6 +48,7 @@ def carry_out(scene: Scene) -> Any:
     set_flags(scene)
     exchange.follow_torch_upwards(result)
     renew_optimizer(result, scene.successors)
+    compiled.follow_outputs(result, getattr(scene.model, "output_names", None))
     return result
 
 
