@@ -23,10 +23,18 @@ import pytest
 
 
 def pytest_collection_finish():
-    """A fifth of a run would be collecting garbage: less often, and past what lives as long as the run."""
+    """A fifth of a run would be collecting garbage: less often."""
+    gc.set_threshold(100_000, 20, 20)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def garbage_collected_once():
+    """Whoever collects garbage goes past what was there before the module.
+
+    JAX keeps everything it ever compiled, and Keras collects in the middle of `quantize`: late in a run that took seconds.
+    """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(100_000, 20, 20)
 
 
 @pytest.fixture

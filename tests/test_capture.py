@@ -268,6 +268,12 @@ def test_input_flags_are_told():
     assert (extra.shape, extra.dtype, extra.name, extra.optional) == ((None, 2), "float32", "extra", True)
 
 
+def test_a_product_with_a_number_is_not_sparse_although_keras_says_so():
+    x = keras.Input((4,), name="x")
+    graph = ramet.capture(keras.Model(x, layers.Dense(2)(x * 0.5)))
+    assert not any(value.sparse for call in graph.calls for value in call.outputs)
+
+
 def test_a_sparse_input_is_told(backend):
     if backend == "torch":
         pytest.skip("Keras has no sparse tensors on torch")

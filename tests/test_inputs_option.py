@@ -430,6 +430,29 @@ def test_an_input_may_become_sparse_or_dense(before, after):
     np.testing.assert_array_equal(twin.predict(data, verbose=0), data @ np.asarray(model.get_weights()[0]))
 
 
+def test_a_scaled_tensor_is_not_sparse_although_keras_says_so():
+    x = keras.Input((4,), name="x")
+    model = keras.Model(x, layers.Dense(2, name="d")(x))
+    pixels = keras.Input((4,), name="pixels")
+    scaled = pixels * 0.5
+
+    twin = ramet.clone(model, inputs=scaled)
+
+    assert not twin.inputs[0].sparse
+    data = np.eye(4, dtype="float32")
+    around = keras.Model(pixels, twin(scaled))
+    np.testing.assert_array_equal(around.predict(2 * data, verbose=0), model.predict(data, verbose=0))
+
+
+@pytest.mark.skipif(keras.backend.backend() == "torch", reason="Keras has no sparse tensors on torch")
+def test_what_is_computed_from_a_sparse_tensor_may_be_sparse():
+    x = keras.Input((4,), name="x")
+    model = keras.Model(x, layers.Dense(2, name="d")(x))
+    words = keras.Input((4,), sparse=True, name="words")
+
+    assert ramet.clone(model, inputs=words * 0.5).inputs[0].sparse
+
+
 @pytest.mark.skipif(keras.backend.backend() == "torch", reason="Keras has no sparse tensors on torch")
 def test_an_array_for_a_sparse_input_leaves_it_sparse():
     x = keras.Input((4,), sparse=True, name="x")

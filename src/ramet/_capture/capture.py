@@ -100,6 +100,8 @@ class _Recorded:
         self._refs = {
             id(tensor): Ref(call_ids[id(call)], index) for call in calls for index, tensor in enumerate(call.outputs)
         }
+        # Where none is, Keras calls a product with a number sparse all the same.
+        self.has_sparse_inputs = any(tensor.sparse for call in calls if call.is_input for tensor in call.outputs)
         # Masks that calls of the graph take: a tensor may carry another one that is made the same way.
         self._masks = [
             tensor
@@ -141,7 +143,7 @@ def _value(tensor: Any, op: Any, recorded: _Recorded, *, is_input: bool) -> Valu
     return Value(
         tuple(tensor.shape),
         str(tensor.dtype),
-        sparse=bool(tensor.sparse),
+        sparse=bool(tensor.sparse) and recorded.has_sparse_inputs,
         ragged=bool(getattr(tensor, "ragged", False)),
         optional=bool(is_input and getattr(op, "optional", False)),
         name=tensor.name if is_input else None,

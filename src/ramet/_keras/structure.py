@@ -34,6 +34,23 @@ def outputs_of(function: Any) -> Any:
     return getattr(function, names.OUTPUTS)
 
 
+def is_sparse(tensor: Any) -> bool:
+    """Whether a symbolic tensor is a sparse one.
+
+    Keras says so of the product of any tensor and a number; it is believed where a sparse tensor leads to it.
+    """
+    waiting, seen = [tensor], {id(tensor)}
+    while waiting:
+        one = waiting.pop()
+        call = calls.producer(one)
+        sources = [] if call is None else call.input_tensors
+        if one.sparse and not sources:
+            return True
+        waiting.extend(source for source in sources if id(source) not in seen)
+        seen.update(map(id, sources))
+    return False
+
+
 def input_like(tensor: Any, shape: Any) -> Any:
     """A new input with the name, dtype and flags of another, and a shape with the batch first."""
     found = calls.history(tensor)
