@@ -360,6 +360,28 @@ def test_a_composite_layer_without_a_config_is_entered():
     assert _equal(model.weights, twin.weights) == [False, True]  # a bias starts at zero
 
 
+@keras.saving.register_keras_serializable("tests")
+class BuiltByItsCall(layers.Layer):
+    """It has a weight of its own and a layer inside that is built when it is called for the first time."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.table = self.add_weight(shape=(3, 4), name="table")
+        self.norm = layers.LayerNormalization(name="norm", dtype=self.dtype_policy)
+
+    def call(self, x):
+        return x + self.norm(ops.convert_to_tensor(self.table))[:1]
+
+
+def test_a_layer_whose_parts_are_built_by_its_call_gets_fresh_weights():
+    x = keras.Input((4,), name="x")
+    model = keras.Model(x, BuiltByItsCall(name="own")(x))
+    model.get_layer("own").norm.gamma.assign(np.full(4, 7.0))
+    twin = ramet.clone(model, weights="fresh")
+    assert [v.path for v in twin.variables] == [v.path for v in model.variables]
+    np.testing.assert_array_equal(np.asarray(twin.get_layer("own").norm.gamma), np.ones(4))
+
+
 def test_a_subclassed_model_gets_fresh_weights():
     model = Tree()
     model.build((None, 4))

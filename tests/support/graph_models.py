@@ -175,6 +175,21 @@ def nested_models():
     return keras.Model(x, layers.Dense(2, name="d")(middle(x)), name="outer")
 
 
+def nested_on_its_own_input():
+    x = keras.Input((4,), name="x")
+    y = layers.Dropout(0.5, name="drop")(layers.Dense(4, name="a", activation="relu")(x))
+    inner = keras.Model(x, layers.Dense(3, name="b")(y), name="inner")
+    return keras.Model(inner.input, layers.Dense(2, name="head")(inner(inner.input)), name="outer")
+
+
+def nested_and_beside_itself():
+    """Both calls and graph of the inner model are in the outer one, too: its layers have two calls each there."""
+    x, other = keras.Input((4,), name="x"), keras.Input((4,), name="other")
+    y = layers.Dropout(0.5, name="drop")(layers.Dense(4, name="a", activation="relu")(x))
+    inner = keras.Model(x, layers.Dense(3, name="b")(y), name="inner")
+    return keras.Model([x, other], layers.Subtract(name="sub")([inner.output, inner(other)]), name="outer")
+
+
 def shared_nested_model():
     a, b = keras.Input((4,), name="a"), keras.Input((4,), name="b")
     inner = keras.Sequential([keras.Input((4,), name="i"), layers.Dense(3, name="d")], name="inner")
@@ -386,7 +401,8 @@ GRAPHS = {
     for make in (
         two_output_lambda, one_dense, shared_layer, shared_in_a_chain, keyword_tensors, nested_arguments, raw_ops,
         call_options, two_inputs_in_a_dict, flagged_inputs, unused_input, sequential, nested_models,
-        shared_nested_model, shared_across_levels, nested_with_dicts, wrappers, composite, image, backbone,
+        nested_on_its_own_input, nested_and_beside_itself, shared_nested_model, shared_across_levels,
+        nested_with_dicts, wrappers, composite, image, backbone,
         frozen_parts, half_precision, intermediate_inputs, several_outputs_twice, swapped, weighted_custom_layer,
     )
 }  # fmt: skip

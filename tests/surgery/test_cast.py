@@ -7,6 +7,7 @@ from keras import layers
 
 import ramet
 from ramet import edits as e
+from ramet.errors import EditError
 from tests.support.graph_models import data_for
 from tests.support.state_models import floats
 from tests.surgery.expect import assert_edited, assert_saved, edited, scrambled, value, variables
@@ -112,3 +113,22 @@ def test_an_unknown_policy_is_refused(policy):
     assert caught.value.fix == (
         "pass a name like 'mixed_bfloat16', 'float16', 'float64', or a keras.dtype_policies.DTypePolicy."
     )
+
+
+def test_a_layer_that_cannot_be_made_again_is_refused_with_another_way():
+    class Forgetful(layers.Layer):
+        def __init__(self, units, **options):
+            super().__init__(**options)
+            self.dense = layers.Dense(units, dtype=self.dtype_policy)
+
+        def call(self, x):
+            return self.dense(x)
+
+        def get_config(self):  # without the units
+            return super().get_config()
+
+    x = keras.Input((4,), name="x")
+    model = keras.Model(x, Forgetful(3, name="own")(x))
+    with pytest.raises(EditError, match="cannot be made again from its config") as caught:
+        ramet.edit(model, e.cast("float64"), unsaved=True)
+    assert any("ramet.transfer(model, new)" in note for note in caught.value.__notes__)

@@ -10,11 +10,14 @@ import keras
 from ramet._keras import names, structure
 
 
-def build_like(new: Any, old: Any) -> None:
-    """Build a layer as another was. One that leaves it to its layers to be built when it is called: by such a call."""
+def build_like(new: Any, old: Any, config: dict[str, Any] | None = None) -> None:
+    """Build a layer as another was, or by another build config than its.
+
+    One that leaves it to its layers to be built when it is called: by such a call.
+    """
     if new.built or not old.built:
         return
-    config = old.get_build_config() or {}
+    config = config or old.get_build_config() or {}
     if type(new).build in (keras.Layer.build, keras.Model.build) and structure.layers_of(new):
         if "input_shape" not in config:
             return

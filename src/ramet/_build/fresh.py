@@ -14,6 +14,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from ramet._build.build_like import build_like
 from ramet._keras import structure
 from ramet._keras.counters import names_untouched
 from ramet.errors import CannotCopyError
@@ -87,8 +88,7 @@ def _made_again(layer: Any) -> list[tuple[Any, Any]] | str:
     """Each weight with its counterpart in a layer made from the config, or why that cannot be."""
     try:
         made = type(layer).from_config(layer.get_config())
-        if not made.built:
-            made.build_from_config(layer.get_build_config() or {})
+        build_like(made, layer)
     except Exception as error:  # noqa: BLE001  # a user's class may raise anything
         return f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
     ours, theirs = _drawn(layer), _drawn(made)

@@ -7,7 +7,7 @@ passed again; those that Keras found it finds again, in the new graph.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 import keras
@@ -35,6 +35,7 @@ def rebuild(
     swap: dict[int, Any] | None = None,
     origin: Origin | None = None,
     orders: Orders | None = None,
+    spared: Set[int] = frozenset(),
 ) -> Work:
     """Give a twin new calls. In place; the work answers with the model to go on with.
 
@@ -46,6 +47,7 @@ def rebuild(
         swap: Ops to call instead of the twin's own, by id.
         origin: For a nested model, what of the outermost model's inputs arrives at its own.
         orders: What shall be different at some calls.
+        spared: The ids of calls that other graphs have, too: the ops keep them, whatever becomes of this graph.
     """
     orders = Orders(swap={} if swap is None else swap) if orders is None else orders
     function = structure.function_of(model)
@@ -101,7 +103,7 @@ def rebuild(
             replaced[id(old)] = new
             masks.keep(old, new)
     ops = list(function.operations)
-    rewire.forget_calls(ops, stale, instead)
+    rewire.forget_calls(ops, stale - spared - _calls_inside(ops), instead)
     outputs = keras.tree.map_structure(successor, structure.outputs_of(function))
     with names_untouched(), rewire.unused_inputs_allowed(given):
         donor = keras.Model(inputs, outputs)
@@ -114,6 +116,22 @@ def rebuild(
         rewire.adopt_graph(model, donor)
         rewire.replace_parts(model, replaced | orders.swap)
     return model
+
+
+def _calls_inside(ops: list[Any]) -> set[int]:
+    """The ids of the calls of nested models. One that is called on its own input shares that with the graph around it."""
+    found: set[int] = set()
+    waiting, seen = list(ops), set(map(id, ops))
+    while waiting:
+        op = waiting.pop()
+        function = structure.function_of(op)
+        inside = structure.layers_of(op)
+        if function is not None:
+            found.update(map(id, structure.calls_of(function)))
+            inside = [*inside, *function.operations]
+        waiting.extend(child for child in inside if id(child) not in seen)
+        seen.update(map(id, inside))
+    return found
 
 
 def arguments_of(call: Any, replaced: dict[int, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -30,7 +30,8 @@ def forget_calls(ops: list[Any], dropped: set[int], instead: dict[int, list[Any]
     Args:
         ops: The ops.
         dropped: The ids of the calls to forget.
-        instead: By the id of a call, those of the same op that were made in its place and stand there from now on.
+        instead: By the id of a call, those of the same op that were made in its place: they stand there from now on, after
+            the call itself if that is not forgotten.
     """
     instead = instead or {}
     moved = {id(call) for made in instead.values() for call in made}
@@ -40,10 +41,9 @@ def forget_calls(ops: list[Any], dropped: set[int], instead: dict[int, list[Any]
                 calls.forget_outputs(call)
         kept: list[Any] = []
         for call in calls.inbound(op):
-            if id(call) in instead:
-                kept += instead[id(call)]
-            elif id(call) not in dropped and id(call) not in moved:
+            if id(call) not in dropped and id(call) not in moved:
                 kept.append(call)
+            kept += instead.get(id(call), ())
         following = [call for call in calls.outbound(op) if id(call) not in dropped]
         for attribute, items in ((names.INBOUND, kept), (names.OUTBOUND, following)):
             held = op.__dict__[attribute]

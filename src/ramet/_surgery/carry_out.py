@@ -32,7 +32,8 @@ def carry_out(scene: Scene) -> Any:
             if changed:
                 changed_calls.add(id(op))
                 origin = None if op is twin else Origin.of_nested(twin, scene.path_of(op), orders.word)
-                new = run(rebuild(op, inputs, orders=orders, origin=origin))
+                spared = _calls_besides(op, twin)
+                new = run(rebuild(op, inputs, orders=orders, origin=origin, spared=spared))
                 if new is not op:
                     _become_functional(op, new)
                     orders.replace(op, new)
@@ -50,6 +51,12 @@ def carry_out(scene: Scene) -> Any:
     renew_optimizer(result, scene.successors)
     compiled.follow_outputs(result, getattr(scene.model, "output_names", None))
     return result
+
+
+def _calls_besides(op: Any, twin: Any) -> set[int]:
+    """The ids of the calls of all other graphs: two may have calls in common, when one was made on tensors of the other."""
+    functions = [structure.function_of(other) for other in inside_first(twin) if other is not op]
+    return {id(call) for function in functions if function is not None for call in structure.calls_of(function)}
 
 
 def _exchange_held(op: Any, children: list[Any], swap: dict[int, Any]) -> bool:

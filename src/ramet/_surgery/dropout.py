@@ -33,7 +33,7 @@ def touch(edit: Edit, scene: Scene) -> Step:
                 skipped.append(found)
             elif found is not None:
                 touched.append(found)
-        elif isinstance(layer, keras.Layer):
+        elif isinstance(layer, keras.Layer) and structure.function_of(layer) is None:  # a graph has layers for it
             rates = {name: 0.0 for name in _RATES if _has_rate(candidate.op.config, name)}
             if rates:
                 said = " and ".join(rates)

@@ -74,10 +74,16 @@ def carry_out_cast(edit: Edit, step: Step, scene: Scene) -> None:
     policy = keras.dtype_policies.serialize(wanted)
     for item in step.touched:
         layer = scene.op(item.path)
-        update(scene, item.path, {"dtype": policy})
-        for inner in reversed(inside_first(layer)[:-1]):  # the outer ones first: some have decided for what is inside
-            if isinstance(inner, keras.Layer) and inner.dtype_policy.name != _name(wanted):
-                update(scene, scene.path_of(inner), {"dtype": policy})
+        try:
+            update(scene, item.path, {"dtype": policy})
+            for inner in reversed(inside_first(layer)[:-1]):  # the outer ones first: some decided for what is inside
+                if isinstance(inner, keras.Layer) and inner.dtype_policy.name != _name(wanted):
+                    update(scene, scene.path_of(inner), {"dtype": policy})
+        except EditError as error:
+            error.add_note(
+                "Or make the model anew in this dtype and bring its weights over, ramet.transfer(model, new)."
+            )
+            raise
             scene.orders.touch(inner)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from ramet._build.build_like import build_like
 from ramet._keras.counters import names_untouched
 from ramet.errors import EditError
 
@@ -29,21 +30,19 @@ def made_twice(
         config = layer.get_config()
     except Exception as error:
         raise _cannot(layer, path, error) from error
-    build = layer.get_build_config() if layer.built else None
 
     def make(changed: dict[str, Any], shapes: dict[str, Any] | None) -> Any:
         made = type(layer).from_config(changed)
-        if layer.built and not made.built:
-            made.build_from_config(shapes or {})
+        build_like(made, layer, shapes)
         return made
 
     with names_untouched(), keras.saving.custom_object_scope({type(layer).__name__: type(layer)}):
         try:
-            as_it_is = drawn_alike(lambda: make(dict(config), build), seed)
+            as_it_is = drawn_alike(lambda: make(dict(config), None), seed)
         except Exception as error:
             raise _cannot(layer, path, error) from error
         try:
-            changed = drawn_alike(lambda: make({**config, **settings}, shapes or build), seed)
+            changed = drawn_alike(lambda: make({**config, **settings}, shapes), seed)
         except Exception as error:
             said = ", ".join(f"{name}={value!r}" for name, value in settings.items())
             raise EditError(
