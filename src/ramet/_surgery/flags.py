@@ -79,12 +79,12 @@ def carry_out_cast(edit: Edit, step: Step, scene: Scene) -> None:
             for inner in reversed(inside_first(layer)[:-1]):  # the outer ones first: some decided for what is inside
                 if isinstance(inner, keras.Layer) and inner.dtype_policy.name != _name(wanted):
                     update(scene, scene.path_of(inner), {"dtype": policy})
+                scene.orders.touch(inner)
         except EditError as error:
             error.add_note(
                 "Or make the model anew in this dtype and bring its weights over, ramet.transfer(model, new)."
             )
             raise
-            scene.orders.touch(inner)
 
 
 def _above(scene: Scene, candidate: Any) -> list[Any]:
