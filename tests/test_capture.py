@@ -428,3 +428,42 @@ def test_a_deep_model_is_captured_at_the_default_recursion_limit():
 
     assert len(graph.calls) == 401
     assert lint(graph) == []
+
+
+def quantised_backbone():
+    """As published ones are: their config lists the policies of the layers inside, whose names Keras blanks for it."""
+
+    @keras.saving.register_keras_serializable("tests")
+    class Published(keras.Model):
+        def __init__(self, dtype=None, **options):
+            x = keras.Input((4,), name="x")
+            super().__init__(x, layers.Dense(3, name="d", dtype=dtype)(x), **options)
+
+        def get_config(self):
+            policies = keras.dtype_policies.DTypePolicyMap()
+            for layer in self.layers:
+                if layer.quantization_mode is not None:
+                    policies[layer.path] = layer.dtype_policy
+            return {"name": self.name, "dtype": policies}
+
+    model = Published(name="published")
+    model.quantize("int8")
+    return model
+
+
+@pytest.mark.filterwarnings("ignore:.*does not have a `quantize` method:UserWarning")
+def test_capture_leaves_the_names_of_quantised_policies():
+    model = quantised_backbone()
+    before = ramet.capture(model)
+    assert model.get_layer("d").dtype_policy.name == "int8_from_float32"
+    assert ramet.capture(model) == before
+
+
+@pytest.mark.filterwarnings("ignore:.*does not have a `quantize` method:UserWarning")
+def test_saving_a_quantised_model_leaves_its_twin_alone(tmp_path):
+    model = quantised_backbone()
+    twin = ramet.clone(model)
+    assert ramet.verify(model, twin).ok
+    assert model.get_layer("d").dtype_policy.name == "int8_from_float32"
+    model.save(tmp_path / "model.keras")
+    assert twin.get_layer("d").dtype_policy.name == "int8_from_float32"

@@ -54,11 +54,6 @@ _FIXED = {
     "keras": {
         "DTypePolicy",
         "FloatDTypePolicy",
-        "QuantizedDTypePolicy",
-        "QuantizedFloat8DTypePolicy",
-        "Int4DTypePolicy",
-        "GPTQDTypePolicy",
-        "AWQDTypePolicy",
         "InputSpec",
         "TensorLayout",
         "DeviceMesh",

@@ -9,6 +9,7 @@ import keras
 from ramet._capture.arguments import freeze_argument
 from ramet._graph import FrozenDict, OpKind
 from ramet._keras import structure
+from ramet._keras.policies import policies_kept
 
 
 def kind_of(op: Any) -> OpKind:
@@ -46,7 +47,8 @@ def _config(op: Any) -> tuple[FrozenDict | None, str | None]:
     except Exception as error:  # noqa: BLE001  # a user's get_config may raise anything
         words = " ".join(str(error).split())
         return None, f"{type(error).__name__}: {words[:120]}"
-    frozen = freeze_argument(dict(config))
+    with policies_kept(config.values()):
+        frozen = freeze_argument(dict(config))
     return (frozen, None) if isinstance(frozen, FrozenDict) else (None, "get_config() gave no dict")
 
 

@@ -154,7 +154,8 @@ _SHARED_NAMES: dict[str, frozenset[str]] = {
 # The exceptions to the table above: subclasses that can change.
 _NOT_SHARED_NAMES: dict[str, frozenset[str]] = {
     "tensorflow": frozenset({"Variable", "BaseResourceVariable"}),
-    "keras": frozenset({"DTypePolicyMap"}),
+    # Keras blanks the names of quantised policies where a model lists them in its config.
+    "keras": frozenset({"DTypePolicyMap", "QuantizedDTypePolicy"}),
 }
 
 

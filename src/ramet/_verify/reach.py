@@ -60,6 +60,8 @@ def library_of(value: Any) -> str:
 
 def is_fixed(value: Any) -> bool:
     """Whether nothing can change the object, or there is only one of it."""
+    if issubclass(type(value), keras.dtype_policies.QuantizedDTypePolicy):
+        return False  # Keras blanks their names where a model lists them in its config
     if issubclass(type(value), _SINGLE) or type(value) is object:
         return True
     return type(value).__name__ in _FIXED.get(library_of(value), ()) or _is_importable(value)
