@@ -417,7 +417,9 @@ def test_what_a_users_layer_takes_only_the_layer_knows():
     assert ramet.clone(model, inputs=keras.Input((1,), dtype="string")).inputs[0].dtype == "string"
 
 
-@pytest.mark.skipif(keras.backend.backend() == "torch", reason="Keras has no sparse tensors on torch")
+@pytest.mark.skipif(
+    keras.backend.backend() == "torch", reason="Keras has no sparse tensors on torch; one that has lifts this"
+)
 @pytest.mark.parametrize(("before", "after"), [(False, True), (True, False), (True, True)])
 def test_an_input_may_become_sparse_or_dense(before, after):
     x = keras.Input((4,), sparse=before, name="x")
@@ -444,7 +446,9 @@ def test_a_scaled_tensor_is_not_sparse_although_keras_says_so():
     np.testing.assert_array_equal(around.predict(2 * data, verbose=0), model.predict(data, verbose=0))
 
 
-@pytest.mark.skipif(keras.backend.backend() == "torch", reason="Keras has no sparse tensors on torch")
+@pytest.mark.skipif(
+    keras.backend.backend() == "torch", reason="Keras has no sparse tensors on torch; one that has lifts this"
+)
 def test_what_is_computed_from_a_sparse_tensor_may_be_sparse():
     x = keras.Input((4,), name="x")
     model = keras.Model(x, layers.Dense(2, name="d")(x))
@@ -453,7 +457,9 @@ def test_what_is_computed_from_a_sparse_tensor_may_be_sparse():
     assert ramet.clone(model, inputs=words * 0.5).inputs[0].sparse
 
 
-@pytest.mark.skipif(keras.backend.backend() == "torch", reason="Keras has no sparse tensors on torch")
+@pytest.mark.skipif(
+    keras.backend.backend() == "torch", reason="Keras has no sparse tensors on torch; one that has lifts this"
+)
 def test_an_array_for_a_sparse_input_leaves_it_sparse():
     x = keras.Input((4,), sparse=True, name="x")
     model = keras.Model(x, layers.Dense(2, name="d")(x))

@@ -62,7 +62,7 @@ def _input_for(model: Any, old: Any, item: Any, taken: set[int]) -> Any:
         check_kind(model, old, item.dtype)
         if rewire.is_input_tensor(item) and id(item) not in taken:
             return item
-        return _make(item.shape, item.dtype, old.name, flags | {"sparse": item.sparse and structure.is_sparse(item)})
+        return _make(item.shape, item.dtype, old.name, flags | {"sparse": structure.is_sparse(item)})
     if isinstance(item, np.ndarray) or keras.ops.is_tensor(item):
         shape = tuple(item.shape)
         _check_rank(model, old, shape)

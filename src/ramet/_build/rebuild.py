@@ -125,12 +125,11 @@ def _calls_inside(ops: list[Any]) -> set[int]:
     while waiting:
         op = waiting.pop()
         function = structure.function_of(op)
-        inside = structure.layers_of(op)
         if function is not None:
             found.update(map(id, structure.calls_of(function)))
-            inside = [*inside, *function.operations]
-        waiting.extend(child for child in inside if id(child) not in seen)
-        seen.update(map(id, inside))
+        parts = structure.inside(op)
+        waiting.extend(part for part in parts if id(part) not in seen)
+        seen.update(map(id, parts))
     return found
 
 

@@ -43,12 +43,12 @@ def _config(op: Any) -> tuple[FrozenDict | None, str | None]:
         # The rest of such a config is its layers and calls, which the graph says.
         return FrozenDict((("name", op.name), ("trainable", bool(op.trainable)))), None
     try:
-        config = op.get_config()
+        config = dict(op.get_config())
     except Exception as error:  # noqa: BLE001  # a user's get_config may raise anything
         words = " ".join(str(error).split())
         return None, f"{type(error).__name__}: {words[:120]}"
     with policies_kept(config.values()):
-        frozen = freeze_argument(dict(config))
+        frozen = freeze_argument(config)
     return (frozen, None) if isinstance(frozen, FrozenDict) else (None, "get_config() gave no dict")
 
 

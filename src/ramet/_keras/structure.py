@@ -39,6 +39,8 @@ def is_sparse(tensor: Any) -> bool:
 
     Keras says so of the product of any tensor and a number; it is believed where a sparse tensor leads to it.
     """
+    if not tensor.sparse:
+        return False
     waiting, seen = [tensor], {id(tensor)}
     while waiting:
         one = waiting.pop()
@@ -61,6 +63,13 @@ def input_like(tensor: Any, shape: Any) -> Any:
     }
     kept = {flag: value for flag, value in flags.items() if value}
     return keras.Input(batch_shape=tuple(shape), dtype=tensor.dtype, name=tensor.name, **kept)
+
+
+def inside(op: Any) -> list[Any]:
+    """The ops directly inside one: those it calls, and those it only holds."""
+    function = function_of(op)
+    ops = layers_of(op) + ([] if function is None else list(function.operations))
+    return list({id(child): child for child in ops}.values())
 
 
 def layers_of(op: Any) -> list[Any]:

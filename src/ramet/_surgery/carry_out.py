@@ -9,10 +9,11 @@ from ramet._build.origin import Origin
 from ramet._build.rebuild import rebuild
 from ramet._build.trampoline import run
 from ramet._keras import compiled, exchange, rewire, structure
+from ramet._keras.structure import inside
 from ramet._surgery.carry import carry_weights
 from ramet._surgery.flags import set_flags
 from ramet._surgery.optimizer import renew_optimizer
-from ramet._surgery.order import inside, inside_first
+from ramet._surgery.order import inside_first
 from ramet._surgery.saving import become_plain
 from ramet._surgery.scene import Scene
 

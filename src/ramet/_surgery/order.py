@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ramet._keras import structure
+from ramet._keras.structure import inside
 
 
 def inside_first(root: Any) -> list[Any]:
@@ -21,10 +21,3 @@ def inside_first(root: Any) -> list[Any]:
             waiting.append((op, True))
             waiting.extend((child, False) for child in inside(op) if id(child) not in begun)
     return found
-
-
-def inside(op: Any) -> list[Any]:
-    """The ops directly inside one: those it calls, and those it only holds."""
-    function = structure.function_of(op)
-    ops = structure.layers_of(op) + ([] if function is None else list(function.operations))
-    return list({id(child): child for child in ops}.values())

@@ -9,8 +9,8 @@ import keras
 from ramet._capture.settings import op_settings
 from ramet._keras import exchange, structure
 from ramet._keras.counters import names_untouched
+from ramet._keras.structure import inside
 from ramet._surgery.naming import chosen_by_keras
-from ramet._surgery.order import inside
 from ramet._surgery.probe import drawn_alike
 from ramet.errors import LostOnSaveError
 

@@ -19,13 +19,9 @@ def empty_like(old: Any, base: Any, copier: Copier, emptied: Container[str] = ()
 
     Of the `emptied` attributes, which are lists, it has empty ones.
     """
-    memo = copier.memo
-    new = memo[id(old)] = base.__new__(type(old))
+    new = copier.memo[id(old)] = base.__new__(type(old))
     for name, value in getattr(old, "__dict__", _NONE).items():
-        twin = memo.get(id(value), MISSING)
-        if twin is MISSING:
-            twin = [] if name in emptied else copier.copy(value)
-        object.__setattr__(new, name, twin)
+        object.__setattr__(new, name, [] if name in emptied else copier.copy(value))
     return new
 
 
