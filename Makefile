@@ -1,5 +1,5 @@
 # `make` alone lists the targets. Everything is installed into virtual environments beside this file,
-# and again only after pyproject.toml or the Makefile changed.
+# and again only after pyproject.toml, the Makefile or what is compiled changed.
 
 # Any Python of 3.11 or newer: make test PYTHON=python3.13
 PYTHON   ?=
@@ -24,7 +24,7 @@ QUIET  := CUDA_VISIBLE_DEVICES=-1 JAX_PLATFORMS=cpu TF_CPP_MIN_LOG_LEVEL=3
 pytest  = $(QUIET) OMP_NUM_THREADS=1 KERAS_BACKEND=$(1) $(2)/bin/python -m pytest -n $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-jax test-torch test-tensorflow test-oldest zoo fuzz scanners bench bench-growth bench-check check chromium clean
+.PHONY: help demo test test-jax test-torch test-tensorflow test-python-walk test-oldest zoo fuzz scanners bench bench-growth bench-check check chromium clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) \
@@ -44,6 +44,9 @@ test-torch: .venv/.ready ## every test on PyTorch
 test-tensorflow: .venv/.ready ## every test on TensorFlow
 test-jax test-torch test-tensorflow:
 	@$(call pytest,$(@:test-%=%),.venv) --dist loadfile $(ARGS)
+
+test-python-walk: .venv/.ready ## every test on PyTorch, with the walk in Python instead of the compiled one
+	@RAMET_PURE_PYTHON=1 $(call pytest,torch,.venv) --dist loadfile $(ARGS)
 
 test-oldest: .venv-oldest/.ready chromium ## every test on JAX with the oldest supported Keras
 	@$(call pytest,jax,.venv-oldest) --dist loadfile $(ARGS)
@@ -99,6 +102,7 @@ verdict = if [ -n "$$failed" ]; then echo "failed on:$$failed"; exit 1; fi; echo
 .venv-scanners/.ready: size := other scanners of model files, with tensorflow: 1.5 GB, a minute or two
 .venv-scanners/.ready: packages := $(FOR_SCANNERS)
 
+.venv/.ready .venv-demo/.ready .venv-oldest/.ready: hatch_build.py $(wildcard src/ramet/_twin/_compiled/*.p*)
 .venv/.ready .venv-demo/.ready .venv-oldest/.ready .venv-scanners/.ready: pyproject.toml Makefile
 	@$(find_python); \
 	echo "setting up $(@D) ($(size), once) ..."; \

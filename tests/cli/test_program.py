@@ -9,6 +9,7 @@ import pytest
 
 from ramet._cli import show
 from ramet._cli.parser import COMMANDS
+from ramet._twin._compiled import is_at_work
 from tests.files.build import archive
 from tests.files.hostile import ARCHIVES
 
@@ -46,6 +47,7 @@ def test_the_versions_are_told(ramet):
 
     assert done.code == 0
     assert done.out.startswith("ramet 0.")
+    assert ("not compiled" in done.out) is not is_at_work()
     assert "keras 3." in done.out
 
 

@@ -7,13 +7,14 @@ from importlib import metadata
 
 import ramet
 from ramet._cli.option import BACKENDS
+from ramet._twin._compiled import is_at_work
 
 __all__ = ["versions"]
 
 
 def versions() -> str:
     """The versions of ramet, Python, Keras and the backends that are installed."""
-    others = [f"Python {platform.python_version()}"]
+    others = ["compiled" if is_at_work() else "not compiled", f"Python {platform.python_version()}"]
     for package in ("keras", *BACKENDS):
         # TensorFlow for the CPU goes by a name of its own.
         for name in (package, f"{package}-cpu"):

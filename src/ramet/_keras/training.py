@@ -43,9 +43,10 @@ def values_in_running_loops() -> dict[int, Any]:
 
 def models_running_elsewhere() -> list[tuple[Any, bool]]:
     """The models that other threads fit, evaluate or predict at this moment, and whether each is inside a step."""
-    own = threading.get_ident()
     frames = sys._current_frames()
-    return [found for thread, frame in frames.items() if thread != own for found in _loops(frame)]
+    # This function's own frame would hold itself, and all that is further up, until the next collection.
+    del frames[threading.get_ident()]
+    return [found for frame in frames.values() for found in _loops(frame)]
 
 
 def models_in_running_loops() -> list[Any]:

@@ -1,58 +1,34 @@
-"""The walk: one memo, a worklist, no recursion.
-
-`copy(old)` answers at once, with a shared object, a finished immutable one, or an empty shell whose filling waits in
-the worklist. So a chain of objects of any length is copied at the default recursion limit.
-"""
+"""One copy of one object graph: the walk, and what the plans and the finish step tell each other."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
+from ramet._twin._compiled import is_at_work
 from ramet._twin.atoms import SMALLEST_ID
-from ramet._twin.plan import MISSING, Plan, Plans
+from ramet._twin.plan import MISSING, Plan
 from ramet.errors import CannotCopyError, RametError
 
+if is_at_work():
+    from ramet._twin._compiled.walk import Walk
+else:
+    from ramet._twin.walk import Walk
 
-class Copier:
+
+class Copier(Walk):
     """One copy of one object graph: what was copied to what, and what is still to be done."""
 
     def __init__(self, plan_for: Callable[[type], Plan]) -> None:
-        self.memo: dict[int, Any] = {}
-        self.plans = Plans(plan_for)
-        self.todo: list[tuple[Any, Any, Any]] = []
-        self.alike: defaultdict[Any, list[tuple[Any, Any]]] = defaultdict(list)  # to be filled with others of the class
+        super().__init__(plan_for)
         self.late: list[tuple[Any, Any, Any]] = []
-        self.kept: list[Any] = []  # temporaries, kept alive because the memo knows them by id
         self.finishers: list[Callable[[Copier], None]] = []
-        self.records: defaultdict[str, list[Any]] = defaultdict(
-            list
-        )  # what the plans noted for the finish step, by topic
         self.tables: dict[str, dict[int, Any]] = {}  # what the plans look up by id, by topic
-        self.layouts: dict[Any, Any] = {}  # what objects of one class with the same attributes have in common
         self.forced: set[int] = set()  # functions that must be copied although they looked stateless
         self.keep_compiled = True
         self.large_ints = 0  # how many ints were met that may be ids
         self.frozen_ids: set[int] = set()  # those of them that stand where nothing can be changed later
         self._in_progress: set[int] = set()
-
-    def copy(self, old: Any) -> Any:
-        """The twin of `old`; the same answer however often it is asked."""
-        new = self.memo.get(id(old), MISSING)
-        return self.plans[type(old)].copy(old, self) if new is MISSING else new
-
-    def copy_each(self, olds: Sequence[Any]) -> list[Any]:
-        """The twins of several objects."""
-        memo, plans = self.memo, self.plans
-        return [
-            plans[type(old)].copy(old, self) if (new := memo.get(id(old), MISSING)) is MISSING else new for old in olds
-        ]
-
-    def are_new(self, olds: Sequence[Any]) -> bool:
-        """Whether these are different objects, none of which has a twin so far."""
-        ids = set(map(id, olds))
-        return len(ids) == len(olds) and self.memo.keys().isdisjoint(ids)
 
     def plan_of(self, old: Any) -> Plan:
         """The plan for the class of `old`."""
@@ -78,30 +54,21 @@ class Copier:
 
     def run(self) -> None:
         """Fill everything that waits, then what had to wait for that."""
-        while self.todo or self.alike or self.late:
+        self.settle()
+        while self.late:
+            plan, old, new = self.late.pop(0)
+            plan.fill_late(old, new, self)
             self.settle()
-            if self.late:
-                plan, old, new = self.late.pop(0)
-                plan.fill_late(old, new, self)
 
     def settle(self) -> None:
         """Fill every shell that is known so far."""
-        todo, alike = self.todo, self.alike
-        old = None
         try:
-            while todo or alike:
-                while todo:
-                    plan, old, new = todo.pop()
-                    plan.fill(old, new, self)
-                if alike:
-                    plan, pairs = alike.popitem()
-                    old = pairs[0][0]
-                    plan.fill_all(pairs, self)
+            self.fill_all()
         except (RefusalError, UnsettledError, RametError, MemoryError):
             raise
         except Exception as error:
             # A property of a user's class, a library's own copy function: anything may fail. It gets a path.
-            raise RefusalError(old, f"copying it failed: {type(error).__name__}: {error}") from error
+            raise RefusalError(self.filling, f"copying it failed: {type(error).__name__}: {error}") from error
 
     def assemble(self, root: Any) -> Any:
         """The twin of an immutable object, its immutable parts made first, from the innermost out."""

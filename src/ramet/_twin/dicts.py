@@ -5,15 +5,13 @@ from __future__ import annotations
 import collections
 import functools
 import gc
-import itertools
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from ramet._twin.atoms import ATOMS, SMALLEST_ID, are_atoms
 from ramet._twin.copier import Copier
 from ramet._twin.plan import Assembly, Shell
-from ramet._twin.tracked import copy_tracked
 from ramet._twin.values_by_name import copy_attributes, copy_known_attributes, replace_values
 
 
@@ -25,8 +23,7 @@ def hashes_by_identity(key: Any) -> bool:
 class DictPlan(Shell):
     """A dict or a subclass of it (`defaultdict`, `Counter`, Keras' tracked ones), keys copied too."""
 
-    def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
-        return copy_tracked(self, dict, dict.update, olds, copier)
+    form = "dict subclass"
 
     def copy(self, old: Any, copier: Copier) -> Any:
         new = copier.memo[id(old)] = self.start(old, copier)
@@ -87,19 +84,9 @@ class DictPlan(Shell):
 
 
 class PlainDictPlan(DictPlan):
-    """A dict: the common case, without the look at attributes. Many at a time, where there are many."""
+    """A dict: the common case, without the look at attributes."""
 
-    def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
-        if not copier.are_new(olds):
-            return copier.copy_each(olds)
-        news = list(map(dict.copy, olds))
-        if not are_atoms(map(type, itertools.chain.from_iterable(news))):
-            return copier.copy_each(olds)  # keys have twins, too
-        copier.memo.update(zip(map(id, olds), news, strict=True))
-        for old, new in zip(olds, news, strict=True):
-            if new and not are_atoms(map(type, new.values())):
-                copier.todo.append((self, old, new))
-        return news
+    form = "dict"
 
     def copy(self, old: Any, copier: Copier) -> Any:
         new = copier.memo[id(old)] = old.copy()
@@ -120,8 +107,7 @@ class PlainDictPlan(DictPlan):
 class DefaultDictPlan(DictPlan):
     """A `defaultdict`: what makes its missing values is copied, too."""
 
-    def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
-        return copier.copy_each(olds)
+    form = "default dict"
 
     def start(self, old: Any, copier: Copier) -> Any:
         new = collections.defaultdict.__new__(type(old))
@@ -132,12 +118,7 @@ class DefaultDictPlan(DictPlan):
 class OrderedDictPlan(DictPlan):
     """An `OrderedDict`, which keeps a list of its order that only its own methods keep up to date."""
 
-    def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
-        # Most are empty: a module of torch has a dozen for hooks that nobody registered. Asked for what they refer to,
-        # they name their attributes, too, which `__dict__` would make where there are none.
-        if gc.get_referents(*olds) or type(olds[0]) is not collections.OrderedDict:
-            return copier.copy_each(olds)
-        return [copier.memo.setdefault(id(old), collections.OrderedDict()) for old in olds]
+    form = "ordered dict"
 
     def copy(self, old: Any, copier: Copier) -> Any:
         new = copier.memo[id(old)] = collections.OrderedDict.__new__(type(old))

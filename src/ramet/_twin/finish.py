@@ -26,14 +26,14 @@ def finish(copier: Copier) -> None:
 
 def _place_calls(copier: Copier) -> dict[int, int]:
     """Give each op of the twin its calls, in their order; answer with each call's position."""
-    memo = copier.memo
+    memo, known = copier.memo, copier.known
     positions: dict[int, int] = {}
     for old, new in copier.record("ops"):
-        own = [memo[id(call)] for call in calls.inbound(old) if id(call) in memo]
+        own = known(calls.inbound(old))
         if own:
             positions.update(zip(map(id, own), range(len(own)), strict=True))
             calls.put(new.__dict__[names.INBOUND], own)
-        following = [memo[id(call)] for call in calls.outbound(old) if id(call) in memo]
+        following = known(calls.outbound(old))
         if following:
             calls.put(new.__dict__[names.OUTBOUND], following)
         old_ids, new_ids = old.__dict__.get(names.LOSS_IDS), new.__dict__.get(names.LOSS_IDS)

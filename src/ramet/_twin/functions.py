@@ -10,11 +10,12 @@ import dis
 import functools
 import sys
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from ramet._twin.atoms import ATOMS, are_constant
 from ramet._twin.copier import Copier
+from ramet._twin.library import is_of_a_library
 from ramet._twin.plan import MISSING, Plan, Shell
 from ramet._twin.values_by_name import copy_attributes, copy_known_attributes
 
@@ -75,24 +76,10 @@ def holds_nothing(function: Any) -> bool:
     return function.__closure__ is None and not (function.__defaults__ or function.__kwdefaults__ or function.__dict__)
 
 
-def is_of_a_library(value: Any) -> bool:
-    """Whether a function or class comes from one of the libraries that models are made with."""
-    return _is_library(getattr(value, "__module__", "") or "")
-
-
-@functools.lru_cache(maxsize=4096)
-def _is_library(module: str) -> bool:
-    return module.partition(".")[0] in _LIBRARIES
-
-
-_LIBRARIES = frozenset({"keras", "jax", "torch", "tensorflow", "numpy", "builtins", "functools", "abc"})
-
-
 class FunctionPlan(Plan):
     """A Python function: shared, or copied with its cells, defaults and attributes."""
 
-    def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
-        return copier.copy_each(olds)
+    form = "function"
 
     def copy(self, old: Any, copier: Copier) -> Any:
         if holds_nothing(old):
@@ -112,6 +99,8 @@ class FunctionPlan(Plan):
         new.__doc__ = old.__doc__
         if old.__annotations__:
             new.__annotations__ = dict(old.__annotations__)
+        if getattr(old, "__type_params__", ()):  # since Python 3.12
+            new.__type_params__ = old.__type_params__  # type: ignore[attr-defined]
         if old.__defaults__ is not defaults or old.__kwdefaults__ or not copy_known_attributes(old, new, copier):
             copier.todo.append((self, old, new))
         return new

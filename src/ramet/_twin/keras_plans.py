@@ -6,7 +6,6 @@ compiled original, and the list of calls, of which a twin takes its own and no o
 
 from __future__ import annotations
 
-import types
 from typing import Any
 
 import keras
@@ -14,9 +13,8 @@ import keras
 from ramet._keras import calls, kinds, names
 from ramet._twin.attributes import AttributesPlan
 from ramet._twin.copier import Copier
-from ramet._twin.functions import holds_nothing, is_of_a_library
+from ramet._twin.handlers import Emptied, Later, Value
 from ramet._twin.plan import Plan
-from ramet._twin.tracked import empty_like
 from ramet._twin.values import start_copying
 from ramet._twin.values_by_name import Handler
 
@@ -26,20 +24,15 @@ def keras_plan(cls: type) -> Plan | None:
     if not kinds.is_keras_class(cls):
         return None
     if issubclass(cls, keras.KerasTensor):
-        return TensorPlan(cls, {names.HISTORY: _later}, at_once={names.HISTORY}, topic="tensors")
+        return TensorPlan(cls, {names.HISTORY: _LATER}, topic="tensors")
     if issubclass(cls, keras.Variable):
-        return VariablePlan(cls, {names.VALUE: _value}, at_once={names.VALUE}, is_state=True, topic="variables")
+        return VariablePlan(cls, {names.VALUE: Value()}, is_state=True, topic="variables")
     if issubclass(cls, keras.Operation):
-        return AttributesPlan(cls, _op_handlers(cls), at_once=_AT_ONCE, is_state=True, topic="ops")
+        return AttributesPlan(cls, _op_handlers(cls), is_state=True, topic="ops")
     if kinds.is_call_class(cls):
         return AttributesPlan(cls, topic="calls")
     if kinds.is_tracker_class(cls):
-        return AttributesPlan(
-            cls,
-            {names.STORES: _stores, names.STORED_IDS: _later},
-            at_once={names.STORES, names.STORED_IDS},
-            topic="trackers",
-        )
+        return AttributesPlan(cls, {names.STORED_IDS: _LATER}, topic="trackers")
     if issubclass(cls, keras.optimizers.Optimizer):
         return AttributesPlan(cls, {names.VARIABLE_INDICES: _empty_indices}, is_state=True, topic="optimizers")
     if issubclass(cls, keras.random.SeedGenerator):
@@ -53,20 +46,13 @@ def keras_plan(cls: type) -> Plan | None:
     return AttributesPlan(cls)
 
 
-def _value(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
-    if value is None or copier.plans[type(value)].is_batched:
-        # Its value is copied later, together with others.
-        target[name] = None
-        copier.records["values"].append((old, target))
-    else:
-        target[name] = copier.copy(value)
-
-
 class VariablePlan(AttributesPlan):
     """A variable. Where values are copied in one call, those of many variables are under way as soon as they are known."""
 
-    def fill_all(self, pairs: list[tuple[Any, Any]], copier: Copier) -> None:
-        super().fill_all(pairs, copier)
+    form = "attributes"
+    wants_after = True
+
+    def after(self, pairs: list[tuple[Any, Any]], copier: Copier) -> None:
         if copier.records["values"]:
             start_copying(copier)
 
@@ -74,74 +60,34 @@ class VariablePlan(AttributesPlan):
 class TensorPlan(AttributesPlan):
     """A symbolic tensor. The call it comes from belongs to the twin as well."""
 
-    def fill(self, old: Any, new: Any, copier: Copier) -> None:
-        super().fill(old, new, copier)
-        producer = calls.producer(old)
-        if producer is not None:
-            copier.copy(producer)
+    form = "attributes"
+    wants_after = True
 
-    def fill_all(self, pairs: list[tuple[Any, Any]], copier: Copier) -> None:
-        super().fill_all(pairs, copier)
+    def after(self, pairs: list[tuple[Any, Any]], copier: Copier) -> None:
         copier.copy_each([producer for old, _ in pairs if (producer := calls.producer(old)) is not None])
 
 
-_AT_ONCE = {names.INBOUND, names.OUTBOUND, names.LOSS_IDS, names.NODES, names.NNX_OPS}
+_LATER = Later()
+_CALLS = Emptied(list, calls.WRAPPED)
+_IDS = Emptied(set)
+_INDICES = Emptied(dict)
+_DEPENDENCIES = Emptied(list)
 
 
 def _op_handlers(cls: type) -> dict[str, Handler]:
     handlers: dict[str, Handler] = {
-        names.INBOUND: _empty_calls,
-        names.OUTBOUND: _empty_calls,
-        names.LOSS_IDS: _empty_ids,
+        names.INBOUND: _CALLS,
+        names.OUTBOUND: _CALLS,
+        names.LOSS_IDS: _IDS,
         names.TF_DEPENDENCIES: _dependencies,
         names.TF_DEPENDENCY_NAMES: _dependency_names,
     }
     if issubclass(cls, keras.Function):
-        handlers[names.NODES] = _later
-        handlers[names.NNX_OPS] = _later
+        handlers[names.NODES] = _LATER
+        handlers[names.NNX_OPS] = _LATER
     if issubclass(cls, keras.Model):
         handlers |= dict.fromkeys(names.COMPILED, _compiled) | dict.fromkeys(names.RUNNING, _running)
     return handlers
-
-
-def _later(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
-    """Made in the finish step; named now so that attributes keep their order."""
-    target[name] = None
-
-
-def _stores(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
-    """What a tracker knows of each store: a function, which says what belongs there, and the store."""
-    known = id(value) in copier.memo or type(value) is not dict
-    if known or not all(type(entry) is tuple and len(entry) == 2 for entry in value.values()):
-        target[name] = copier.copy(value)
-        return
-    copy = copier.copy
-    target[name] = copier.memo[id(value)] = {
-        kind: (belongs if _is_keras_rule(belongs) else copy(belongs), copy(store))
-        for kind, (belongs, store) in value.items()
-    }
-
-
-def _is_keras_rule(belongs: Any) -> bool:
-    """Whether a function that says what belongs into a store is one of Keras' own, which each layer has made anew."""
-    return type(belongs) is types.FunctionType and is_of_a_library(belongs) and holds_nothing(belongs)
-
-
-def _empty_calls(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
-    """A list of the same class, without the calls: the finish step puts in those that are part of the twin."""
-    target[name] = _list_without_calls(value, copier)
-
-
-def _list_without_calls(value: Any, copier: Copier) -> Any:
-    new = copier.memo.get(id(value))
-    if new is None:
-        new = empty_like(value, list, copier, emptied=calls.WRAPPED)
-    return new
-
-
-def _empty_ids(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
-    """A set of the same class, without the ids: the finish step puts in those of the twin's objects."""
-    target[name] = empty_like(value, set, copier)
 
 
 def _empty_indices(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
@@ -149,7 +95,7 @@ def _empty_indices(old: Any, target: dict[str, Any], name: str, value: Any, copi
     if not isinstance(value, dict) or type(value).__module__.startswith("tensorflow"):
         target[name] = copier.copy(value)  # a wrapper of TensorFlow's, whose keys are names
         return
-    target[name] = empty_like(value, dict, copier)
+    _INDICES(old, target, name, value, copier)
 
 
 def _running(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
@@ -170,7 +116,7 @@ def _dropped(old: Any, copier: Copier) -> set[str]:
     """The attributes a twin does not take over. The lists of calls are made first: they stand among the dependencies."""
     for name in (names.INBOUND, names.OUTBOUND):
         if name in old.__dict__:
-            _list_without_calls(old.__dict__[name], copier)
+            _CALLS.twin(old.__dict__[name], copier)
     if not isinstance(old, keras.Model):
         return set()
     return set(names.RUNNING) | (set() if copier.keep_compiled else set(names.COMPILED))
@@ -179,13 +125,13 @@ def _dropped(old: Any, copier: Copier) -> set[str]:
 def _dependencies(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
     """What TensorFlow's checkpoints refer to; compiled functions sit among them."""
     dropped = _dropped(old, copier)
-    new = empty_like(value, list, copier)
+    new = _DEPENDENCIES.fresh(value, copier)
     list.extend(new, [copier.copy(reference) for reference in list(value) if reference.name not in dropped])
     target[name] = new
 
 
 def _dependency_names(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
     dropped = _dropped(old, copier)
-    new = empty_like(value, dict, copier)
+    new = _INDICES.fresh(value, copier)
     dict.update(new, {key: copier.copy(part) for key, part in list(value.items()) if key not in dropped})
     target[name] = new

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import collections
 import functools
-from collections.abc import Sequence
 from typing import Any
 
 from ramet._twin.atoms import ATOMS, SMALLEST_ID, are_atoms
 from ramet._twin.copier import Copier
 from ramet._twin.plan import MISSING, Shell
-from ramet._twin.tracked import copy_tracked
 from ramet._twin.values_by_name import copy_attributes, copy_known_attributes
 
 
@@ -34,10 +32,9 @@ def copy_items(old: list[Any], new: Any, copier: Copier) -> None:
 
 
 class ListPlan(Shell):
-    """A list or a subclass of it. Filled at once where nothing in it can change."""
+    """A subclass of list. Filled at once where nothing in it can change."""
 
-    def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
-        return copy_tracked(self, list, list.extend, olds, copier)
+    form = "list subclass"
 
     def copy(self, old: Any, copier: Copier) -> Any:
         new = copier.memo[id(old)] = list.__new__(type(old))
@@ -54,18 +51,9 @@ class ListPlan(Shell):
 
 
 class PlainListPlan(Shell):
-    """A list: the common case, without the look at attributes. Many at a time, where there are many."""
+    """A list: the common case, without the look at attributes."""
 
-    def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
-        if not copier.are_new(olds):
-            return copier.copy_each(olds)
-        news = list(map(list.copy, olds))
-        copier.memo.update(zip(map(id, olds), news, strict=True))
-        for old, new in zip(olds, news, strict=True):
-            if new and not are_atoms(map(type, new)):
-                new.clear()
-                copier.todo.append((self, old, new))
-        return news
+    form = "list"
 
     def copy(self, old: Any, copier: Copier) -> Any:
         new = old.copy()

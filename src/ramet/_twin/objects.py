@@ -5,11 +5,11 @@ from __future__ import annotations
 import copyreg
 import gc
 import types
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ramet._twin.atoms import HEAP_TYPE
-from ramet._twin.attributes import AttributesPlan, slot_names
+from ramet._twin.attributes import AttributesPlan
+from ramet._twin.classes import has_bare_new, hides_attributes
 from ramet._twin.copier import Copier, RefusalError
 from ramet._twin.functions import is_importable
 from ramet._twin.plan import Assembly, Plan
@@ -21,9 +21,6 @@ class GlobalOrAttributesPlan(AttributesPlan):
 
     def copy(self, old: Any, copier: Copier) -> Any:
         return old if self.shares(old, copier) else super().copy(old, copier)
-
-    def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
-        return copier.copy_each(olds)
 
     def shares(self, old: Any, copier: Copier) -> bool:
         return callable(old) and is_importable(old)
@@ -168,21 +165,11 @@ def is_plain(cls: type) -> bool:
     return has_bare_new(cls)
 
 
-def has_bare_new(cls: type) -> bool:
-    """Whether `object.__new__` makes a whole one: the class has no data that Python code cannot see.
-
-    Told by size, as pickle does it. Making one to see would run the user's `__del__` on an empty object.
-    """
-    slots = len(slot_names(cls))
-    word, bare = tuple.__itemsize__, object.__basicsize__
-    seen = bare + word * (slots + bool(cls.__dictoffset__) + bool(cls.__weakrefoffset__))
-    holds_anything = bool(cls.__dictoffset__) or slots > 0 or cls.__basicsize__ == bare
-    return bool(cls.__flags__ & HEAP_TYPE) and holds_anything and cls.__basicsize__ <= seen
-
-
 def generic_plan(cls: type) -> Plan:
     """The plan for a class nobody made a special one for."""
     if is_plain(cls):
+        if hides_attributes(cls):
+            return RefusePlan("its class has a property in the place of __dict__, so what it holds cannot be seen")
         return GlobalOrAttributesPlan(cls) if "__call__" in dir(cls) else AttributesPlan(cls)
     if hasattr(cls, "__deepcopy__"):
         return DeepCopyPlan()

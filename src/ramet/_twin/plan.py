@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ramet._twin.atoms import SMALLEST_ID
@@ -24,13 +24,7 @@ class Plan:
         """Whether `copy` would return `old` itself."""
         return False
 
-    def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
-        """The twins of several objects of the class, `olds` itself if all are shared.
-
-        None to have them copied one by one, each in its turn: so where foreign code may run.
-        """
-        return None
-
+    form = ""  # how the compiled walk copies such objects; "" if it must ask the plan. Not inherited: see there
     is_state = False  # whether functions that reach such an object must be copied with it
     is_batched = False  # whether values of variables wait, to be copied in one call
     is_assembly = False  # whether its objects are made from parts that must come first
@@ -39,11 +33,10 @@ class Plan:
 class Share(Plan):
     """Nothing can change it, or there is only one of it: the twin uses the very same object."""
 
+    form = "shared"
+
     def copy(self, old: Any, copier: Copier) -> Any:
         return old
-
-    def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
-        return olds if copier.memo.keys().isdisjoint(map(id, olds)) else copier.copy_each(olds)
 
     def shares(self, old: Any, copier: Copier) -> bool:
         return True
@@ -55,14 +48,13 @@ class IntPlan(Plan):
     What holds the int looks again in the finish step, when all twins are known.
     """
 
+    form = "int"
+
     def copy(self, old: Any, copier: Copier) -> Any:
         if old < SMALLEST_ID:
             return old
         copier.large_ints += 1
         return copier.id_of_twin(old)
-
-    def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
-        return olds if max(olds) < SMALLEST_ID else None
 
     def shares(self, old: Any, copier: Copier) -> bool:
         if old < SMALLEST_ID:

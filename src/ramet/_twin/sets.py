@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from ramet._twin.atoms import ATOMS, SMALLEST_ID, are_atoms
 from ramet._twin.copier import Copier
 from ramet._twin.dicts import hashes_by_identity
 from ramet._twin.plan import Assembly, Shell
-from ramet._twin.tracked import copy_tracked
 from ramet._twin.values_by_name import copy_attributes, copy_known_attributes
 
 
 class SetPlan(Shell):
     """A set or a subclass of it. Filled at once where nothing in it can change."""
 
-    def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
-        if type(olds[0]) is not set:
-            return copy_tracked(self, set, set.update, olds, copier)
-        if not copier.are_new(olds):
-            return copier.copy_each(olds)
-        news = list(map(set.copy, olds))
-        if not are_atoms(map(type, itertools.chain.from_iterable(news))):
-            return copier.copy_each(olds)
-        copier.memo.update(zip(map(id, olds), news, strict=True))
-        return news
+    form = "set"
 
     def copy(self, old: Any, copier: Copier) -> Any:
         new = copier.memo[id(old)] = set.__new__(type(old))

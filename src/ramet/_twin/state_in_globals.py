@@ -12,7 +12,7 @@ from typing import Any
 import keras
 
 from ramet._twin.copier import Copier
-from ramet._twin.functions import is_of_a_library
+from ramet._twin.library import is_of_a_library
 from ramet.errors import SharedGlobalWarning
 
 _CONTAINERS = (list, tuple, set, frozenset)

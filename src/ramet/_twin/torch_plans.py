@@ -7,8 +7,9 @@ from typing import Any
 import torch
 
 from ramet._twin.attributes import AttributesPlan
+from ramet._twin.classes import has_bare_new
 from ramet._twin.copier import Copier
-from ramet._twin.objects import DeepCopyPlan, ReducePlan, has_bare_new
+from ramet._twin.objects import DeepCopyPlan, ReducePlan
 from ramet._twin.plan import Plan, Shell
 from ramet._twin.values_by_name import copy_attributes
 

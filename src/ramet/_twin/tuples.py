@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from ramet._twin.atoms import ATOMS, SMALLEST_ID
@@ -15,13 +14,7 @@ from ramet._twin.values_by_name import copy_attributes
 class TuplePlan(Assembly):
     """A tuple or a subclass of it, named tuples included. Shared where none of its items changed."""
 
-    def copy_all(self, olds: Sequence[Any], copier: Copier) -> Sequence[Any] | None:
-        if type(olds[0]) is not tuple or not copier.memo.keys().isdisjoint(map(id, olds)):
-            return None
-        for item in itertools.chain.from_iterable(olds):
-            if type(item) not in ATOMS and (type(item) is not int or item >= SMALLEST_ID):
-                return None
-        return olds
+    form = "tuple"
 
     def copy(self, old: Any, copier: Copier) -> Any:
         if type(old) is not tuple:

@@ -45,13 +45,6 @@ def replace_attributes(old: Any, target: dict[str, Any], handlers: dict[str, Han
     """As `replace_values`, for attributes of which some need something else than a copy."""
     waiting = [(name, value) for name, value in target.items() if type(value) not in ATOMS]
     waiting += [(name, target[name]) for name in handlers if type(target.get(name, waiting)) in ATOMS]
-    replace_these(waiting, old, target, handlers, copier)
-
-
-def replace_these(
-    waiting: list[tuple[str, Any]], old: Any, target: dict[str, Any], handlers: dict[str, Handler], copier: Copier
-) -> None:
-    """As `replace_attributes`, for some of them."""
     memo, plans = copier.memo, copier.plans
     for name, value in waiting:
         if name in handlers:

@@ -13,7 +13,7 @@ from typing import Any
 import keras
 
 from ramet._keras import kinds
-from ramet._twin.attributes import slot_names
+from ramet._twin.classes import slot_names
 
 
 def path_to(culprit: Any, root: Any, start: str) -> tuple[str, str]:

@@ -1,0 +1,59 @@
+"""Builds the compiled walk (src/ramet/_twin/_compiled). Where that fails, ramet does the same in Python, slower."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+SOURCE = Path("src/ramet/_twin/_compiled/walk.pyx")
+MODULE = "ramet._twin._compiled.walk"
+# Without what only debuggers read, which is nine tenths of the file.
+_OPTIONS = [] if sys.platform == "win32" else ["-g0"]
+
+
+class CompiledWalkHook(BuildHookInterface):
+    """Compiles beside the sources, so that an editable installation finds it, too."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Called before files are collected for a wheel or an editable installation."""
+        if self.target_name != "wheel":
+            return
+        try:
+            built = compile_walk(Path(self.root))
+        except Exception as error:  # noqa: BLE001  # no compiler, no headers, another system: all are fine
+            self.app.display_warning(f"The compiled walk was not built, so clones take longer: {error}")
+            return
+        build_data["pure_python"] = False
+        build_data["infer_tag"] = True
+        build_data["artifacts"].append(str(built.relative_to(self.root)))
+
+
+def compile_walk(root: Path) -> Path:
+    """The extension module, freshly compiled for the Python that runs this."""
+    from Cython.Build import cythonize
+    from setuptools import Distribution, Extension
+    from setuptools.command.build_ext import build_ext
+
+    with tempfile.TemporaryDirectory() as folder:
+        extensions = cythonize(
+            [Extension(MODULE, [str(root / SOURCE)], extra_compile_args=_OPTIONS)],
+            build_dir=folder,
+            language_level=3,
+            quiet=True,
+        )
+        command = build_ext(Distribution({"name": "ramet", "ext_modules": extensions}))
+        command.build_lib = command.build_temp = folder
+        command.ensure_finalized()
+        command.run()
+        built = Path(command.get_ext_fullpath(MODULE))
+        target = root / SOURCE.parent / built.name
+        # Moved into place in one step: another process may just import the one that was there.
+        beside = target.with_suffix(".new")
+        shutil.copy2(built, beside)
+        beside.replace(target)
+    return target

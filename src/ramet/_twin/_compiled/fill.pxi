@@ -1,0 +1,126 @@
+# Shells that have the parts of the original so far: the twins take their place.
+
+
+cdef fill(Walk walk, Kind kind, object old, object new):
+    if kind.form == ATTRIBUTES:
+        fill_attributes(walk, kind, old, new)
+    elif kind.form == LIST or kind.form == LIST_SUBCLASS:
+        replace_items(walk, <list>new)
+    else:
+        replace_values(walk, kind, new)
+
+
+cdef fill_attributes(Walk walk, Kind kind, object old, object new):
+    cdef PyObject* value
+    for slot in kind.slots:
+        fill_slot(walk, slot, old, new)
+    if kind.has_attributes:
+        target = PyDict_Copy(attributes_of(old))
+        set_attributes(new, target)
+        replace_values(walk, kind, target)
+    if kind.handlers is not None:
+        for name, handler in kind.handlers.items():
+            value = PyDict_GetItem(target, name)
+            if value is NULL:
+                continue
+            if type(handler) is Later:
+                PyDict_SetItem(target, name, None)
+            elif type(handler) is Emptied:
+                PyDict_SetItem(target, name, make_empty(walk, handler, <object>value))
+            elif type(handler) is Value and (value is <PyObject*>None or kind_of(walk, value).is_batched):
+                walk.values.append((old, target))
+                PyDict_SetItem(target, name, None)
+            elif type(handler) is Value:
+                PyDict_SetItem(target, name, Walk.copy(walk, <object>value))
+            else:
+                handler(old, target, name, <object>value, walk)
+    if kind.wants_after:
+        walk.filled[kind.plan].append((old, new))
+
+
+cdef fill_slot(Walk walk, object name, object old, object new):
+    try:
+        value = getattr(old, name)
+    except AttributeError:  # a slot that was never filled
+        return
+    PyObject_GenericSetAttr(new, name, Walk.copy(walk, value))
+    if kind_of(walk, <PyObject*>value).form == INT:
+        walk.look_again(PARTIAL(object.__setattr__, new, name), value)
+
+
+cdef replace_values(Walk walk, Kind kind, object target):
+    """The twins of the values of a dict in their place, but for those that a handler is for."""
+    cdef Py_ssize_t position = 0
+    cdef PyObject* name
+    cdef PyObject* value
+    cdef PyObject* known
+    cdef Kind part
+    cdef list later = None  # what may run Python code, which must not happen while a dict is gone through
+    while PyDict_Next(target, &position, &name, &value):
+        part = kind_of(walk, value)
+        if part.form == ATOM or (part.form == INT and not is_large(value)):
+            continue
+        if kind.handlers is not None and PyDict_GetItem(kind.handlers, <object>name) is not NULL:
+            continue
+        key = address(value)
+        known = PyDict_GetItem(walk.memo, key) if part.form != INT else NULL
+        if known is not NULL:
+            PyDict_SetItem(target, <object>name, <object>known)
+        elif part.form >= LIST and part.form != DEFAULT_DICT:
+            PyDict_SetItem(target, <object>name, make_shell(walk, part, <object>value, key))
+        elif part.form != SHARED:
+            if later is None:
+                later = []
+            later.append(<object>name)
+    if later is None:
+        return
+    for given in later:
+        old = <object>PyDict_GetItem(target, given)
+        part = kind_of(walk, <PyObject*>old)
+        if part.form == INT:
+            if kind.form == ATTRIBUTES or given != FOREIGN_ID:
+                walk.look_again(PARTIAL(dict.__setitem__, target, given), old)
+            continue
+        known = twin_in(walk.memo, <PyObject*>old)
+        twin = make_twin(walk, part, old, address(<PyObject*>old)) if known is NULL else <object>known
+        PyDict_SetItem(target, given, twin)
+
+
+cdef replace_items(Walk walk, list target):
+    """The twins of the items of a list in their place."""
+    cdef Py_ssize_t index = 0
+    cdef PyObject* known
+    cdef Kind part
+    while index < PyList_GET_SIZE(target):
+        item = <object>PyList_GET_ITEM(target, index)
+        part = kind_of(walk, <PyObject*>item)
+        if part.form == INT:
+            if is_large(<PyObject*>item):
+                walk.look_again(PARTIAL(list.__setitem__, target, index), item)
+        elif part.form != ATOM:
+            known = twin_in(walk.memo, <PyObject*>item)
+            twin = make_twin(walk, part, item, address(<PyObject*>item)) if known is NULL else <object>known
+            Py_INCREF(twin)  # which the list takes over
+            PyList_SetItem(target, index, twin)
+        index += 1
+
+
+cdef object make_empty(Walk walk, object handler, object old):
+    """What the handler does, which is an `Emptied`."""
+    cdef PyObject* known = twin_in(walk.memo, <PyObject*>old)
+    if known is not NULL:
+        return <object>known
+    cdef Kind kind = kind_of(walk, <PyObject*>old)
+    if kind.form == NONE:
+        return handler.twin(old, walk)
+    new = walk.memo[address(<PyObject*>old)] = bare_container(kind)
+    if kind.has_attributes:
+        kept_empty = handler.kept_empty
+        target = PyDict_Copy(attributes_of(old))
+        set_attributes(new, target)
+        for name, value in list(target.items()):
+            target[name] = [] if name in kept_empty else Walk.copy(walk, value)
+    return new
+
+
+cdef object FOREIGN_ID = names.FOREIGN_ID

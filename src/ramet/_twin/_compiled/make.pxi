@@ -1,0 +1,198 @@
+# Twins: shared, made complete, or made as a shell that waits to be filled.
+
+
+cdef object make_twin(Walk walk, Kind kind, object old, object key):
+    """The twin of an object that has none."""
+    if kind.form >= LIST:
+        return make_shell(walk, kind, old, key)
+    if kind.form == SHARED or kind.form == ATOM:
+        return old
+    if kind.form == TUPLE:
+        return make_tuple(walk, kind, old, key)
+    if kind.form == FUNCTION:
+        return make_function(walk, kind, old, key)
+    return kind.plan.copy(old, walk)
+
+
+cdef object make_shell(Walk walk, Kind kind, object old, object key):
+    if kind.form == ATTRIBUTES:
+        new = walk.memo[key] = bare(&PyBaseObject_Type, kind.cls)
+        if kind.record is not None:
+            kind.record.append((old, new))
+        wait(walk, kind, old, new)
+        return new
+    if kind.form == LIST:
+        new = walk.memo[key] = (<list>old)[:]
+        if not are_constant(walk, <list>new):
+            wait(walk, kind, old, new)
+        return new
+    if kind.form == DICT:
+        new = walk.memo[key] = PyDict_Copy(old)
+        if not have_constant_keys(walk, new):
+            new.clear()  # its keys have twins, too
+            walk.todo.append((kind.plan, old, new))
+        elif not have_constant_values(walk, new):
+            wait(walk, kind, old, new)
+        return new
+    if kind.form == ORDERED_DICT:
+        new = walk.memo[key] = PyODict_New()
+        if len(<dict>old) or has_own_attributes(old):
+            walk.todo.append((kind.plan, old, new))
+        return new
+    if kind.form == DEFAULT_DICT:
+        new = walk.memo[key] = kind.plan.start(old, walk)
+        take_items_of_dict(walk, kind, old, new)
+        return new
+    if kind.form == SET:
+        new = walk.memo[key] = set()
+        take_items_of_set(walk, kind, old, new)
+        return new
+    return make_subclassed(walk, kind, old, key)
+
+
+cdef object make_subclassed(Walk walk, Kind kind, object old, object key):
+    """A container of a subclass: of Keras', with a tracker for an attribute, or a user's."""
+    new = walk.memo[key] = bare_container(kind)
+    if kind.has_attributes and not take_attributes(walk, old, new):
+        walk.todo.append((kind.plan, old, new))
+    elif kind.form == LIST_SUBCLASS:
+        list.extend(new, old)
+        if not are_constant(walk, <list>new):
+            wait(walk, kind, old, new)
+    elif kind.form == DICT_SUBCLASS:
+        take_items_of_dict(walk, kind, old, new)
+    else:
+        take_items_of_set(walk, kind, old, new)
+    return new
+
+
+cdef object bare_container(Kind kind):
+    if kind.form == LIST_SUBCLASS or kind.form == LIST:
+        return bare(&PyList_Type, kind.cls)
+    if kind.form == DICT_SUBCLASS or kind.form == DICT:
+        return bare(&PyDict_Type, kind.cls)
+    return bare(&PySet_Type, kind.cls)
+
+
+cdef take_items_of_dict(Walk walk, Kind kind, object old, object new):
+    if not have_constant_keys(walk, old):
+        walk.todo.append((kind.plan, old, new))
+        return
+    PyDict_Update(new, PyDict_Copy(old))
+    if not have_constant_values(walk, new):
+        wait(walk, kind, old, new)
+
+
+cdef take_items_of_set(Walk walk, Kind kind, object old, object new):
+    if not set.__len__(old):
+        return
+    cdef list items = list(set.copy(old))
+    if are_constant(walk, items):
+        set.update(new, items)
+    else:
+        walk.todo.append((kind.plan, old, new))
+
+
+cdef bint take_attributes(Walk walk, object old, object new):
+    """Give a container its attributes, if their twins are known or can be made at once. Answers whether it was done."""
+    cdef Py_ssize_t position = 0
+    cdef PyObject* name
+    cdef PyObject* value
+    cdef PyObject* known
+    cdef Kind kind
+    target = PyDict_Copy(attributes_of(old))
+    while PyDict_Next(target, &position, &name, &value):
+        kind = kind_of(walk, value)
+        if kind.form == ATOM:
+            continue
+        key = address(value)
+        known = PyDict_GetItem(walk.memo, key)
+        if known is not NULL:
+            PyDict_SetItem(target, <object>name, <object>known)
+        elif kind.form == ATTRIBUTES:
+            PyDict_SetItem(target, <object>name, make_shell(walk, kind, <object>value, key))
+        else:
+            return False
+    set_attributes(new, target)
+    return True
+
+
+cdef object make_tuple(Walk walk, Kind kind, object old, object key):
+    """A tuple, shared where none of its items has another twin than itself."""
+    cdef Py_ssize_t index
+    cdef PyObject* item
+    cdef PyObject* known
+    cdef Kind part
+    cdef list twins = None
+    for index in range(PyTuple_GET_SIZE(old)):
+        item = <PyObject*>PyTuple_GET_ITEM(old, index)
+        part = kind_of(walk, item)
+        if is_constant(walk, item):
+            continue
+        known = twin_in(walk.memo, item)
+        if known is not NULL:
+            twin = <object>known
+        elif part.is_assembly or part.form == INT:
+            return walk.assemble(old)  # which does without recursion
+        else:
+            twin = make_twin(walk, part, <object>item, address(item))
+        if twin is not <object>item:
+            if twins is None:
+                twins = list(old)
+            twins[index] = twin
+    new = walk.memo[key] = old if twins is None else tuple(twins)
+    walk.kept.append(old)
+    return new
+
+
+cdef inline wait(Walk walk, Kind kind, object old, object new):
+    walk.stack.append(kind)
+    walk.stack.append(old)
+    walk.stack.append(new)
+
+
+cdef bint is_large(PyObject* number):
+    """Whether an int may be the id of an object."""
+    cdef int overflow = 0
+    cdef long long value = PyLong_AsLongLongAndOverflow(<object>number, &overflow)
+    return overflow > 0 or (overflow == 0 and value >= SMALLEST)
+
+
+cdef inline bint is_constant(Walk walk, PyObject* value):
+    cdef Form form = kind_of(walk, value).form
+    return form == ATOM or (form == INT and not is_large(value))
+
+
+cdef bint are_constant(Walk walk, list items):
+    cdef Py_ssize_t index
+    for index in range(PyList_GET_SIZE(items)):
+        if not is_constant(walk, <PyObject*>PyList_GET_ITEM(items, index)):
+            return False
+    return True
+
+
+cdef bint have_constant_keys(Walk walk, object items):
+    cdef Py_ssize_t position = 0
+    cdef PyObject* key
+    while PyDict_Next(items, &position, &key, NULL):
+        if not is_constant(walk, key):
+            return False
+    return True
+
+
+cdef bint have_constant_values(Walk walk, object items):
+    cdef Py_ssize_t position = 0
+    cdef PyObject* value
+    while PyDict_Next(items, &position, NULL, &value):
+        if not is_constant(walk, value):
+            return False
+    return True
+
+
+cdef bint has_own_attributes(object value):
+    """Whether there is a `__dict__`, which asking for it would make."""
+    cdef PyObject** attributes = _PyObject_GetDictPtr(value)
+    return attributes is not NULL and attributes[0] is not NULL and len(<dict>attributes[0]) > 0
+
+
+cdef long long SMALLEST = SMALLEST_ID

@@ -1,0 +1,63 @@
+# What is used of Python's own interface.
+
+from cpython.dict cimport PyDict_Copy, PyDict_GetItem, PyDict_Next, PyDict_SetItem
+from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE, PyList_SetItem
+from cpython.long cimport PyLong_FromVoidPtr
+from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
+
+cdef extern from "Python.h":
+    PyTypeObject PyBaseObject_Type
+    PyTypeObject PyList_Type
+    PyTypeObject PyDict_Type
+    PyTypeObject PySet_Type
+
+    PyObject** _PyObject_GetDictPtr(object)
+    object PyObject_GenericGetDict(object, void*)
+    int PyObject_GenericSetDict(object, object, void*) except -1
+    int PyObject_GenericSetAttr(object, object, object) except -1
+    long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
+    int PyDict_Update(object, object) except -1
+    object PyODict_New()
+
+    ctypedef struct PyFunctionObject:
+        PyObject* func_code
+        PyObject* func_globals
+        PyObject* func_name
+        PyObject* func_qualname
+        PyObject* func_defaults
+        PyObject* func_kwdefaults
+        PyObject* func_closure
+        PyObject* func_doc
+        PyObject* func_dict
+        PyObject* func_module
+        PyObject* func_annotations
+    object PyFunction_NewWithQualName(object, object, object)
+    int PyFunction_SetClosure(object, object) except -1
+    int PyFunction_SetDefaults(object, object) except -1
+    object PyCell_New(object)
+    PyObject* PyCell_GET(object)
+    PyObject* PyMethod_GET_FUNCTION(object)
+    PyObject* PyMethod_GET_SELF(object)
+    object PyMethod_New(object, object)
+
+ctypedef object (*New)(PyObject*, PyObject*, PyObject*)
+
+cdef object NO_ARGUMENTS = ()
+cdef object PARTIAL = functools.partial
+cdef object FUNCTION_TYPE = types.FunctionType
+cdef object METHOD_TYPE = types.MethodType
+
+
+cdef inline object bare(PyTypeObject* base, object cls):
+    """What `base.__new__(cls)` gives."""
+    return (<New>base.tp_new)(<PyObject*>cls, <PyObject*>NO_ARGUMENTS, NULL)
+
+
+cdef inline object attributes_of(object value):
+    return PyObject_GenericGetDict(value, NULL)
+
+
+cdef inline int set_attributes(object value, object attributes) except -1:
+    return PyObject_GenericSetDict(value, attributes, NULL)

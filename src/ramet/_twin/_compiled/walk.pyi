@@ -1,0 +1,1 @@
+from ramet._twin.walk import Walk as Walk

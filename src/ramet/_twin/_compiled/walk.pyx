@@ -1,0 +1,197 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""The walk, compiled: for the kinds of object that models are mostly made of, the same answers as their plans give.
+
+A plan names by `form` which of the forms below its objects have. What has no form, and what turns out to be unusual (a
+dict with odd keys, a function with annotations), is handed to the plan. Nothing here runs foreign code by itself: an
+object is made bare, and its parts are put in when its turn comes.
+
+References are those of Cython's objects. A `PyObject*` is borrowed, and used before anything else could drop it.
+"""
+
+import functools
+import sys
+import types
+from collections import OrderedDict, defaultdict
+
+from ramet._twin.atoms import ATOMS, SMALLEST_ID
+from ramet._keras import names
+from ramet._twin.classes import hides_attributes
+from ramet._twin.handlers import Emptied, Later, Value
+from ramet._twin.library import is_of_a_library
+from ramet._twin.plan import Plans
+
+include "python.pxi"
+
+cdef enum Form:
+    # In this order: objects of the forms from LIST on are made at once, without a look at their parts.
+    NONE, ATOM, INT, SHARED, TUPLE, FUNCTION,
+    LIST, DICT, ORDERED_DICT, DEFAULT_DICT, SET, LIST_SUBCLASS, DICT_SUBCLASS, SET_SUBCLASS, ATTRIBUTES
+
+FORMS = {
+    "int": INT,
+    "shared": SHARED,
+    "tuple": TUPLE,
+    "function": FUNCTION,
+    "list": LIST,
+    "dict": DICT,
+    "ordered dict": ORDERED_DICT,
+    "default dict": DEFAULT_DICT,
+    "set": SET,
+    "list subclass": LIST_SUBCLASS,
+    "dict subclass": DICT_SUBCLASS,
+    "attributes": ATTRIBUTES,
+}
+
+
+cdef class Kind:
+    """What is known of a class."""
+
+    cdef Form form
+    cdef object cls
+    cdef object plan
+    cdef bint is_state
+    cdef bint is_assembly
+    cdef bint is_batched
+    cdef bint has_attributes
+    cdef bint wants_after
+    cdef list record  # where pairs of original and twin are noted, if they are
+    cdef list slots  # names that stand outside of `__dict__`
+    cdef dict handlers  # attributes that need something else than a copy, if there are any
+
+
+cdef enum:
+    # Of the table in front of `kinds`, a power of two. Two classes in one slot only cost time.
+    SLOTS = 1024
+
+
+cdef class Walk:
+    """What was copied to what, and what is still to be filled."""
+
+    cdef readonly dict memo
+    cdef readonly object plans
+    cdef readonly list todo
+    cdef readonly object filled
+    cdef readonly object filling
+    cdef readonly list kept
+    cdef readonly object records
+    cdef list stack  # as `todo`, for the forms known here: kind, original and twin one after the other
+    cdef list functions  # of the records
+    cdef list values  # of the records
+    cdef dict kinds
+    cdef void* classes[SLOTS]
+    cdef void* kinds_of_classes[SLOTS]
+
+    def __init__(self, plan_for):
+        self.memo = {}
+        self.plans = Plans(plan_for)
+        self.todo = []
+        self.filled = defaultdict(list)
+        self.filling = None
+        self.kept = []
+        self.records = defaultdict(list)
+        self.stack = []
+        self.functions = self.records["functions"]
+        self.values = self.records["values"]
+        self.kinds = {}
+
+    def copy(self, old):
+        """The twin of `old`; the same answer however often it is asked."""
+        cdef PyObject* known = twin_in(self.memo, <PyObject*>old)
+        return make_twin(self, kind_of(self, <PyObject*>old), old, address(<PyObject*>old)) if known is NULL else <object>known
+
+    def copy_each(self, olds):
+        """The twins of several objects."""
+        return [Walk.copy(self, old) for old in olds]
+
+    def known(self, olds):
+        """The twins of those that have one already."""
+        cdef PyObject* known
+        cdef list twins = []
+        for old in olds:
+            known = twin_in(self.memo, <PyObject*>old)
+            if known is not NULL:
+                twins.append(<object>known)
+        return twins
+
+    def fill_all(self):
+        """Fill every shell that is known so far."""
+        cdef list stack = self.stack
+        while True:
+            if stack:
+                new = stack.pop()
+                old = stack.pop()
+                kind = stack.pop()
+                self.filling = old
+                fill(self, <Kind>kind, old, new)
+            elif self.todo:
+                plan, old, new = self.todo.pop()
+                self.filling = old
+                plan.fill(old, new, self)
+            elif self.filled:
+                plan, pairs = self.filled.popitem()
+                plan.after(pairs, self)
+            else:
+                return
+
+
+cdef inline object address(PyObject* value):
+    return PyLong_FromVoidPtr(<void*>value)
+
+
+cdef inline PyObject* twin_in(dict memo, PyObject* value):
+    return PyDict_GetItem(memo, address(value))
+
+
+cdef inline Kind kind_of(Walk walk, PyObject* value):
+    cdef void* cls = <void*>value.ob_type
+    cdef size_t slot = (<size_t>cls >> 5) & (SLOTS - 1)
+    cdef Kind kind
+    if walk.classes[slot] == cls:
+        return <Kind>walk.kinds_of_classes[slot]
+    kind = find_kind(walk, <object>cls)
+    walk.kinds_of_classes[slot] = <void*>kind
+    walk.classes[slot] = cls
+    return kind
+
+
+cdef Kind find_kind(Walk walk, object cls):
+    """What is known of a class. The walk keeps it, and with it the class, for as long as it lives."""
+    cdef Kind kind = walk.kinds.get(cls)
+    if kind is None:
+        kind = walk.kinds[cls] = new_kind(walk, cls)
+    return kind
+
+
+cdef Kind new_kind(Walk walk, object cls):
+    cdef Kind kind = Kind.__new__(Kind)
+    kind.cls = cls
+    if cls in ATOMS:
+        kind.form = ATOM
+        return kind
+    plan = kind.plan = walk.plans[cls]
+    kind.is_state, kind.is_assembly, kind.is_batched = plan.is_state, plan.is_assembly, plan.is_batched
+    kind.has_attributes = (<PyTypeObject*>cls).tp_dictoffset != 0
+    # Of the plan's own class: a plan that inherits may do more.
+    kind.form = FORMS.get(type(plan).__dict__.get("form"), NONE)
+    if kind.form == ATTRIBUTES:
+        if not plan.is_bare:
+            kind.form = NONE
+        kind.slots = plan.slots
+        kind.handlers = plan.handlers or None
+        kind.record = None if plan.topic is None else walk.records[plan.topic]
+        kind.wants_after = plan.wants_after
+    if hides_attributes(cls):
+        kind.form = NONE
+    # These plans serve subclasses, too.
+    if kind.form == SET and cls is not set:
+        kind.form = SET_SUBCLASS
+    if (kind.form == TUPLE and cls is not tuple) or (kind.form == ORDERED_DICT and cls is not OrderedDict):
+        kind.form = NONE
+    if kind.form == DEFAULT_DICT and cls is not defaultdict:
+        kind.form = NONE
+    return kind
+
+
+include "make.pxi"
+include "functions.pxi"
+include "fill.pxi"
