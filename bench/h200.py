@@ -6,6 +6,7 @@ Keras with what it imports (namex, rich, absl-py, ml-dtypes, optree, h5py; unpac
     PYTHONPATH=src:wheels KERAS_BACKEND=torch python bench/h200.py
     PYTHONPATH=src:wheels KERAS_BACKEND=jax   python bench/h200.py
 
+The compiled walk is used where it was built for that Python, beside its sources (`pip install -e .` does it).
 `--width 1024 --depth 4` tries it on a small machine; `--keras` also measures clone_model + set_weights (a minute or more).
 What was carried along, where it was found and in which version, is printed first; the last line is JSON.
 """
@@ -174,7 +175,9 @@ def _device() -> str:
 
 
 def _carried() -> list[str]:
-    lines = [f"Python {sys.version.split()[0]}"]
+    from ramet._twin._compiled import is_at_work
+
+    lines = [f"Python {sys.version.split()[0]}", f"the walk is {'compiled' if is_at_work() else 'in Python'}"]
     for name in CARRIED:
         module = sys.modules.get(name)
         if module is None:

@@ -15,10 +15,11 @@ def render(results: dict[str, Any]) -> str:
         *(f"{name}: {_versions(result)}" for name, result in results["backends"].items()),
         "",
         "How many times faster `ramet.clone` is than each, and its time over a bare copy of the arrays.",
-        "A number in brackets is the one to reach; ! marks one that is not reached.",
+        "A number in brackets is the one to reach; ! marks one that is not reached. (first): where nothing is in the",
+        "processor's caches yet.",
         "",
     ]
-    head = ["case", "backend", "ramet ms", *OTHERS, f"over {BARE}"]
+    head = ["case", "backend", "ramet ms", "(first)", *OTHERS, f"over {BARE}"]
     rows = []
     for case in _cases(results):
         for backend, result in results["backends"].items():
@@ -40,11 +41,12 @@ def _cases(results: dict[str, Any]) -> list[str]:
 
 def _cells(measured: dict[str, Any], found: dict[tuple[str, str, str], Ratio], backend: str, case: str) -> list[str]:
     if "inexact" in measured:
-        return [f"no ratio, the twin is not exact: {'; '.join(measured['inexact'][:3])}", *[""] * (len(OTHERS) + 1)]
+        return [f"no ratio, the twin is not exact: {'; '.join(measured['inexact'][:3])}", *[""] * (len(OTHERS) + 2)]
     failed = measured["failed"]
     if RAMET in failed:
-        return [f"failed: {failed[RAMET]}", *[""] * (len(OTHERS) + 1)]
-    cells = [f"{measured['seconds'][RAMET] * 1000:.1f}"]
+        return [f"failed: {failed[RAMET]}", *[""] * (len(OTHERS) + 2)]
+    first = measured.get("first", {}).get(RAMET)
+    cells = [f"{measured['seconds'][RAMET] * 1000:.1f}", "" if first is None else f"{first * 1000:.1f}"]
     cells += ["fails" if way in failed else _cell(found.get((backend, case, way))) for way in (*OTHERS, BARE)]
     return cells
 

@@ -32,7 +32,7 @@ def _measure_programs(path: Path) -> dict[str, float | str]:
     commands = {"python": ["-c", ""], "import ramet": ["-c", "import ramet"]}
     if importlib.util.find_spec("ramet._cli") is not None:
         commands["ramet show"] = ["-m", "ramet", "show", str(path)]
-    seconds, failed = interleave({name: _running(arguments) for name, arguments in commands.items()})
+    seconds, _, failed = interleave({name: _running(arguments) for name, arguments in commands.items()})
     bare = seconds.pop("python")
     return {"ramet show": NOT_THERE, **{name: taken - bare for name, taken in seconds.items()}, **failed}
 
@@ -48,7 +48,7 @@ def _measure_calls(model: Any, twin: Any) -> dict[str, float | str]:
         "edit": lambda: _edit(model),
     }
     there = {name: work for name, work in verbs.items() if hasattr(ramet, name)}
-    seconds, failed = interleave(there)
+    seconds, _, failed = interleave(there)
     return {**dict.fromkeys(verbs, NOT_THERE), **seconds, **failed}
 
 

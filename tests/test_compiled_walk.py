@@ -5,6 +5,7 @@ That it gives the same answers as the walk in Python is what the whole suite say
 """
 
 import collections
+import copy
 import gc
 import sys
 
@@ -16,6 +17,7 @@ import ramet
 from ramet._twin import clone as door
 from ramet._twin._compiled import is_at_work
 from ramet._twin.copier import Copier
+from ramet._twin.plans import plan_for
 from ramet._twin.walk import Walk
 from ramet.errors import CannotCopyError
 from tests.support.reach import assert_independent
@@ -97,6 +99,60 @@ def test_a_walk_is_gone_with_the_call_that_needed_it():
         assert not [value for value in gc.get_objects() if isinstance(value, Walk) or type(value) is Copier]
     finally:
         gc.enable()
+
+
+def test_the_memo_is_a_dict_from_ids_to_twins():
+    memo = Copier(plan_for).memo
+    kept = [object() for _ in range(5_000)]
+    memo.update({id(value): index for index, value in enumerate(kept)})
+    memo[id(kept[7])] = "another"
+
+    assert len(memo) == 5_000
+    assert [number for number, _ in memo.items()] == list(map(id, kept))
+    assert [twin for _, twin in memo.items()] == [*range(7), "another", *range(8, 5_000)]
+    assert memo[id(kept[8])] == memo.get(id(kept[8])) == 8
+    for unknown in (0, 1, -1, 2**63, 2**200, -(2**200), id(memo)):
+        assert unknown not in memo
+        assert memo.get(unknown, "nothing") == "nothing"
+        with pytest.raises(KeyError):
+            memo[unknown]
+
+
+def test_foreign_code_gets_a_dict_and_what_it_puts_there_is_known():
+    copier = Copier(plan_for)
+    kept = [object() for _ in range(4)]
+    copier.memo[id(kept[0])] = "first"
+    for number, old in enumerate(kept[1:]):
+        lent = copier.lend_memo()
+        assert type(lent) is dict
+        assert lent[id(kept[0])] == ("first" if number < 2 else "changed")
+        assert len(lent) == 1 + number
+        lent[id(old)] = number
+        copier.take_memo_back(lent)
+        assert copier.memo[id(old)] == number
+        if number == 1:
+            copier.memo[id(kept[0])] = "changed"
+    assert len(copier.memo) == 4
+
+
+class Particular:
+    """Its `__deepcopy__` takes nothing but a dict, as some written in C do."""
+
+    def __init__(self, part):
+        self.part = part
+
+    def __deepcopy__(self, memo):
+        assert type(memo) is dict
+        return type(self)(copy.deepcopy(self.part, memo))
+
+
+def test_a_copy_protocol_that_wants_a_dict_shares_what_is_shared():
+    common = [1]
+    layer, twin = on_a_layer([Particular(common), common, Particular(common)])
+
+    assert_independent(layer, twin)
+    first, middle, last = twin.held
+    assert first.part is middle is last.part
 
 
 class Hidden:

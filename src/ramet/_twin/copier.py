@@ -26,6 +26,7 @@ class Copier(Walk):
         self.tables: dict[str, dict[int, Any]] = {}  # what the plans look up by id, by topic
         self.forced: set[int] = set()  # functions that must be copied although they looked stateless
         self.keep_compiled = True
+        self.has_wishes = False  # whether the user's word kept an object as it is, or made its twin
         self.large_ints = 0  # how many ints were met that may be ids
         self.frozen_ids: set[int] = set()  # those of them that stand where nothing can be changed later
         self._in_progress: set[int] = set()
@@ -43,6 +44,7 @@ class Copier(Walk):
         """From now on the twin uses this very object."""
         self.memo[id(old)] = old
         self.kept.append(old)
+        self.has_wishes = True
 
     def record(self, topic: str) -> list[Any]:
         """The list of what was noted about a topic."""

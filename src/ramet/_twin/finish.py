@@ -29,17 +29,20 @@ def _place_calls(copier: Copier) -> dict[int, int]:
     memo, known = copier.memo, copier.known
     positions: dict[int, int] = {}
     for old, new in copier.record("ops"):
+        attributes = new.__dict__
         own = known(calls.inbound(old))
         if own:
-            positions.update(zip(map(id, own), range(len(own)), strict=True))
-            calls.put(new.__dict__[names.INBOUND], own)
+            for position, call in enumerate(own):
+                positions[id(call)] = position
+            calls.put(attributes[names.INBOUND], own)
         following = known(calls.outbound(old))
         if following:
-            calls.put(new.__dict__[names.OUTBOUND], following)
-        old_ids, new_ids = old.__dict__.get(names.LOSS_IDS), new.__dict__.get(names.LOSS_IDS)
-        if old_ids:
-            set.update(new_ids, [id(memo[key]) for key in list(old_ids) if key in memo])
-    _call_shared_ops(copier, positions)
+            calls.put(attributes[names.OUTBOUND], following)
+        loss_ids = old.__dict__.get(names.LOSS_IDS)
+        if loss_ids:
+            set.update(attributes[names.LOSS_IDS], [id(memo[key]) for key in list(loss_ids) if key in memo])
+    if copier.has_wishes:
+        _call_shared_ops(copier, positions)
     return positions
 
 
@@ -98,7 +101,9 @@ def _name_calls(copier: Copier, positions: dict[int, int]) -> None:
 def _list_tracked(copier: Copier) -> None:
     for _, new in copier.record("trackers"):
         stores = getattr(new, names.STORES)
-        new.__dict__[names.STORED_IDS] = {name: set(map(id, store)) for name, (_, store) in stores.items()}
+        new.__dict__[names.STORED_IDS] = {
+            name: set(map(id, store)) if store else set() for name, (_, store) in stores.items()
+        }
 
 
 def _index_variables(copier: Copier) -> None:

@@ -89,7 +89,9 @@ class BitGeneratorPlan(Plan):
         if self.shares(old, copier):
             return old
         # NumPy's own copy keeps the seed sequence, from which children are spawned; the memo keeps who shares one.
-        new = copy.deepcopy(old, copier.memo)
+        memo = copier.lend_memo()
+        new = copy.deepcopy(old, memo)
+        copier.take_memo_back(memo)
         copier.memo[id(old)] = new
         copier.kept.append(old)
         if not isinstance(old, np.random.BitGenerator):

@@ -39,7 +39,9 @@ class DeepCopyPlan(Plan):
                 copier.copy(part)
         copier.settle()
         try:
-            new = old.__deepcopy__(copier.memo)
+            memo = copier.lend_memo()
+            new = old.__deepcopy__(memo)
+            copier.take_memo_back(memo)
         except Exception as error:  # noqa: BLE001  # foreign code may raise anything
             copier.refuse(old, f"its own __deepcopy__ failed: {type(error).__name__}: {error}")
         copier.leave(old)
@@ -145,6 +147,7 @@ class CustomPlan(Plan):
 
     def copy(self, old: Any, copier: Copier) -> Any:
         copier.enter(old)
+        copier.has_wishes = True
         try:
             new = self.how(old, copier.copy)
         except (RefusalError, RametError):

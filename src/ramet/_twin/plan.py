@@ -42,6 +42,14 @@ class Share(Plan):
         return True
 
 
+class ShareByWish(Share):
+    """The user wants the very same object in the twin."""
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        copier.has_wishes = True
+        return old
+
+
 class IntPlan(Plan):
     """An int, which may be the id of an object of the model: then the twin has the id of its twin.
 

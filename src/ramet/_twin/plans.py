@@ -14,7 +14,7 @@ from ramet._twin.containers import CONTAINER_BASES, CONTAINER_PLANS
 from ramet._twin.keras_plans import keras_plan
 from ramet._twin.numpy_plans import numpy_plan
 from ramet._twin.objects import CustomPlan, RefusePlan, generic_plan
-from ramet._twin.plan import IntPlan, Plan, Share
+from ramet._twin.plan import IntPlan, Plan, Share, ShareByWish
 from ramet._twin.stdlib import stdlib_plan
 from ramet._twin.weak import weak_plan
 
@@ -30,7 +30,7 @@ def register(cls: type, how: str | CopyFunction) -> None:
     """The user's word on a class and its subclasses."""
     plan: Plan
     if how == "share":
-        plan = _SHARE
+        plan = ShareByWish()
     elif how == "refuse":
         plan = RefusePlan(f"{cls.__name__} is registered as not to be copied")
     else:

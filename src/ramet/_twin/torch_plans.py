@@ -29,8 +29,10 @@ class TensorPlan(Plan):
             new.requires_grad_()
         copier.memo[id(old)] = new
         copier.kept.append(old)
-        copy_attributes(old, new, copier)
-        _copy_hooks(old, new, copier)
+        if old.__dict__:
+            copy_attributes(old, new, copier)
+        if old._backward_hooks or old._post_accumulate_grad_hooks:
+            _copy_hooks(old, new, copier)
         return new
 
     def _copy_data(self, old: Any, copier: Copier) -> Any:
@@ -39,16 +41,17 @@ class TensorPlan(Plan):
             return data.clone()
         memory = old.untyped_storage()
         storages = copier.table("storages")
-        twin_memory = storages.get(memory._cdata)
-        if twin_memory is None:
+        key = memory._cdata
+        holder = storages.get(key)  # a tensor over all of the twin's memory, or the memory itself
+        if holder is None:
+            copier.kept.append(memory)
             if memory.nbytes() == data.nbytes:
                 new = data.clone()
                 if new.stride() == data.stride():
-                    storages[memory._cdata] = new.untyped_storage()
-                    copier.kept.append(memory)
+                    storages[key] = new
                     return new
-            twin_memory = storages[memory._cdata] = memory.clone()
-            copier.kept.append(memory)
+            holder = storages[key] = memory.clone()
+        twin_memory = holder.untyped_storage() if isinstance(holder, torch.Tensor) else holder
         empty = torch.empty(0, dtype=old.dtype, device=old.device)
         return empty.set_(twin_memory, old.storage_offset(), old.size(), old.stride())
 
@@ -59,14 +62,12 @@ _make_subclass = torch.Tensor._make_subclass
 
 def _copy_hooks(old: Any, new: Any, copier: Copier) -> None:
     """Hooks the user registered on a tensor. They may reach the model, so they are copied like functions."""
-    hooks = getattr(old, "_backward_hooks", None)
-    if hooks and new.requires_grad:
-        for hook in hooks.values():
-            new.register_hook(copier.copy(hook))
-    after = getattr(old, "_post_accumulate_grad_hooks", None)
-    if after and new.requires_grad:
-        for hook in after.values():
-            new.register_post_accumulate_grad_hook(copier.copy(hook))
+    if not new.requires_grad:
+        return
+    for hook in (old._backward_hooks or {}).values():
+        new.register_hook(copier.copy(hook))
+    for hook in (old._post_accumulate_grad_hooks or {}).values():
+        new.register_post_accumulate_grad_hook(copier.copy(hook))
 
 
 class GeneratorPlan(Plan):

@@ -43,6 +43,13 @@ class Walk:
         memo = self.memo
         return [memo[id(old)] for old in olds if id(old) in memo]
 
+    def lend_memo(self) -> dict[int, Any]:
+        """The memo as a dict, for foreign code."""
+        return self.memo
+
+    def take_memo_back(self, lent: dict[int, Any]) -> None:
+        """What foreign code put into it is known from now on."""
+
     def fill_all(self) -> None:
         """Fill every shell that is known so far."""
         while self.todo or self.filled:

@@ -62,12 +62,11 @@ cdef replace_values(Walk walk, Kind kind, object target):
             continue
         if kind.handlers is not None and PyDict_GetItem(kind.handlers, <object>name) is not NULL:
             continue
-        key = address(value)
-        known = PyDict_GetItem(walk.memo, key) if part.form != INT else NULL
+        known = twin_in(walk.memo, value) if part.form != INT else NULL
         if known is not NULL:
             PyDict_SetItem(target, <object>name, <object>known)
         elif part.form >= LIST and part.form != DEFAULT_DICT:
-            PyDict_SetItem(target, <object>name, make_shell(walk, part, <object>value, key))
+            PyDict_SetItem(target, <object>name, make_shell(walk, part, <object>value))
         elif part.form != SHARED:
             if later is None:
                 later = []
@@ -82,7 +81,7 @@ cdef replace_values(Walk walk, Kind kind, object target):
                 walk.look_again(PARTIAL(dict.__setitem__, target, given), old)
             continue
         known = twin_in(walk.memo, <PyObject*>old)
-        twin = make_twin(walk, part, old, address(<PyObject*>old)) if known is NULL else <object>known
+        twin = make_twin(walk, part, old) if known is NULL else <object>known
         PyDict_SetItem(target, given, twin)
 
 
@@ -99,7 +98,7 @@ cdef replace_items(Walk walk, list target):
                 walk.look_again(PARTIAL(list.__setitem__, target, index), item)
         elif part.form != ATOM:
             known = twin_in(walk.memo, <PyObject*>item)
-            twin = make_twin(walk, part, item, address(<PyObject*>item)) if known is NULL else <object>known
+            twin = make_twin(walk, part, item) if known is NULL else <object>known
             Py_INCREF(twin)  # which the list takes over
             PyList_SetItem(target, index, twin)
         index += 1
@@ -113,14 +112,23 @@ cdef object make_empty(Walk walk, object handler, object old):
     cdef Kind kind = kind_of(walk, <PyObject*>old)
     if kind.form == NONE:
         return handler.twin(old, walk)
-    new = walk.memo[address(<PyObject*>old)] = bare_container(kind)
-    if kind.has_attributes:
+    new = bare_container(kind)
+    remember(walk, old, new)
+    if kind.has_attributes and (holds_any(old, handler.kept_empty) or not take_attributes(walk, old, new)):
         kept_empty = handler.kept_empty
         target = PyDict_Copy(attributes_of(old))
         set_attributes(new, target)
         for name, value in list(target.items()):
             target[name] = [] if name in kept_empty else Walk.copy(walk, value)
     return new
+
+
+cdef bint holds_any(object value, tuple wanted):
+    attributes = attributes_of(value)
+    for name in wanted:
+        if PyDict_GetItem(attributes, name) is not NULL:
+            return True
+    return False
 
 
 cdef object FOREIGN_ID = names.FOREIGN_ID

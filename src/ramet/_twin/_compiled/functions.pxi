@@ -1,7 +1,7 @@
 # Functions as Keras puts them into layers: closures over a layer and its methods.
 
 
-cdef object make_function(Walk walk, Kind kind, object old, object key):
+cdef object make_function(Walk walk, Kind kind, object old):
     """A function: shared where it holds nothing, copied where it closes over state that has a twin."""
     cdef PyFunctionObject* function = <PyFunctionObject*>old
     if function.func_closure is NULL:
@@ -9,16 +9,17 @@ cdef object make_function(Walk walk, Kind kind, object old, object key):
             return kind.plan.copy(old, walk)
         if not is_of_a_library(old):
             walk.functions.append(old)  # it may still read globals
-        walk.memo[key] = old
+        remember(walk, old, old)
         return old
     closure = <object>function.func_closure
     if is_unusual(walk, function, old) or not holds_known_state(walk, closure):
         return kind.plan.copy(old, walk)
     walk.functions.append(old)
     cells = make_closure(walk, closure)
-    new = walk.memo[key] = PyFunction_NewWithQualName(
+    new = PyFunction_NewWithQualName(
         <object>function.func_code, <object>function.func_globals, <object>function.func_qualname
     )
+    remember(walk, old, new)
     PyFunction_SetClosure(new, cells)
     if function.func_defaults is not NULL:
         PyFunction_SetDefaults(new, <object>function.func_defaults)
@@ -72,9 +73,11 @@ cdef object make_closure(Walk walk, object closure):
         held = PyCell_GET(cell)
         known = NULL if held is NULL else twin_in(walk.memo, held)
         if known is not NULL:
-            twin = walk.memo[address(<PyObject*>cell)] = PyCell_New(<object>known)
+            twin = PyCell_New(<object>known)
+            remember(walk, cell, twin)
         elif held is not NULL and is_quick_method(walk, held):
-            twin = walk.memo[address(<PyObject*>cell)] = PyCell_New(make_method(walk, <object>held))
+            twin = PyCell_New(make_method(walk, <object>held))
+            remember(walk, cell, twin)
         else:
             twin = kind_of(walk, <PyObject*>cell).plan.copy(cell, walk)
         cells.append(twin)
@@ -94,7 +97,8 @@ cdef object make_method(Walk walk, object old):
     function = <object>PyMethod_GET_FUNCTION(old)
     twin = Walk.copy(walk, function)
     is_shared = twin is function and owner is <object>PyMethod_GET_SELF(old)
-    new = walk.memo[address(<PyObject*>old)] = old if is_shared else PyMethod_New(twin, owner)
+    new = old if is_shared else PyMethod_New(twin, owner)
+    remember(walk, old, new)
     walk.kept.append(old)
     return new
 

@@ -1,33 +1,36 @@
 # Twins: shared, made complete, or made as a shell that waits to be filled.
 
 
-cdef object make_twin(Walk walk, Kind kind, object old, object key):
+cdef object make_twin(Walk walk, Kind kind, object old):
     """The twin of an object that has none."""
     if kind.form >= LIST:
-        return make_shell(walk, kind, old, key)
+        return make_shell(walk, kind, old)
     if kind.form == SHARED or kind.form == ATOM:
         return old
     if kind.form == TUPLE:
-        return make_tuple(walk, kind, old, key)
+        return make_tuple(walk, kind, old)
     if kind.form == FUNCTION:
-        return make_function(walk, kind, old, key)
+        return make_function(walk, kind, old)
     return kind.plan.copy(old, walk)
 
 
-cdef object make_shell(Walk walk, Kind kind, object old, object key):
+cdef object make_shell(Walk walk, Kind kind, object old):
     if kind.form == ATTRIBUTES:
-        new = walk.memo[key] = bare(&PyBaseObject_Type, kind.cls)
+        new = bare(&PyBaseObject_Type, kind.cls)
+        remember(walk, old, new)
         if kind.record is not None:
             kind.record.append((old, new))
         wait(walk, kind, old, new)
         return new
     if kind.form == LIST:
-        new = walk.memo[key] = (<list>old)[:]
+        new = (<list>old)[:]
+        remember(walk, old, new)
         if not are_constant(walk, <list>new):
             wait(walk, kind, old, new)
         return new
     if kind.form == DICT:
-        new = walk.memo[key] = PyDict_Copy(old)
+        new = PyDict_Copy(old)
+        remember(walk, old, new)
         if not have_constant_keys(walk, new):
             new.clear()  # its keys have twins, too
             walk.todo.append((kind.plan, old, new))
@@ -35,24 +38,28 @@ cdef object make_shell(Walk walk, Kind kind, object old, object key):
             wait(walk, kind, old, new)
         return new
     if kind.form == ORDERED_DICT:
-        new = walk.memo[key] = PyODict_New()
+        new = PyODict_New()
+        remember(walk, old, new)
         if len(<dict>old) or has_own_attributes(old):
             walk.todo.append((kind.plan, old, new))
         return new
     if kind.form == DEFAULT_DICT:
-        new = walk.memo[key] = kind.plan.start(old, walk)
+        new = kind.plan.start(old, walk)
+        remember(walk, old, new)
         take_items_of_dict(walk, kind, old, new)
         return new
     if kind.form == SET:
-        new = walk.memo[key] = set()
+        new = set()
+        remember(walk, old, new)
         take_items_of_set(walk, kind, old, new)
         return new
-    return make_subclassed(walk, kind, old, key)
+    return make_subclassed(walk, kind, old)
 
 
-cdef object make_subclassed(Walk walk, Kind kind, object old, object key):
+cdef object make_subclassed(Walk walk, Kind kind, object old):
     """A container of a subclass: of Keras', with a tracker for an attribute, or a user's."""
-    new = walk.memo[key] = bare_container(kind)
+    new = bare_container(kind)
+    remember(walk, old, new)
     if kind.has_attributes and not take_attributes(walk, old, new):
         walk.todo.append((kind.plan, old, new))
     elif kind.form == LIST_SUBCLASS:
@@ -75,6 +82,8 @@ cdef object bare_container(Kind kind):
 
 
 cdef take_items_of_dict(Walk walk, Kind kind, object old, object new):
+    if not dict.__len__(old):
+        return
     if not have_constant_keys(walk, old):
         walk.todo.append((kind.plan, old, new))
         return
@@ -105,19 +114,18 @@ cdef bint take_attributes(Walk walk, object old, object new):
         kind = kind_of(walk, value)
         if kind.form == ATOM:
             continue
-        key = address(value)
-        known = PyDict_GetItem(walk.memo, key)
+        known = twin_in(walk.memo, value)
         if known is not NULL:
             PyDict_SetItem(target, <object>name, <object>known)
         elif kind.form == ATTRIBUTES:
-            PyDict_SetItem(target, <object>name, make_shell(walk, kind, <object>value, key))
+            PyDict_SetItem(target, <object>name, make_shell(walk, kind, <object>value))
         else:
             return False
     set_attributes(new, target)
     return True
 
 
-cdef object make_tuple(Walk walk, Kind kind, object old, object key):
+cdef object make_tuple(Walk walk, Kind kind, object old):
     """A tuple, shared where none of its items has another twin than itself."""
     cdef Py_ssize_t index
     cdef PyObject* item
@@ -135,12 +143,13 @@ cdef object make_tuple(Walk walk, Kind kind, object old, object key):
         elif part.is_assembly or part.form == INT:
             return walk.assemble(old)  # which does without recursion
         else:
-            twin = make_twin(walk, part, <object>item, address(item))
+            twin = make_twin(walk, part, <object>item)
         if twin is not <object>item:
             if twins is None:
                 twins = list(old)
             twins[index] = twin
-    new = walk.memo[key] = old if twins is None else tuple(twins)
+    new = old if twins is None else tuple(twins)
+    remember(walk, old, new)
     walk.kept.append(old)
     return new
 

@@ -9,6 +9,7 @@ References are those of Cython's objects. A `PyObject*` is borrowed, and used be
 """
 
 import functools
+import itertools
 import sys
 import types
 from collections import OrderedDict, defaultdict
@@ -21,6 +22,7 @@ from ramet._twin.library import is_of_a_library
 from ramet._twin.plan import Plans
 
 include "python.pxi"
+include "memo.pxi"
 
 cdef enum Form:
     # In this order: objects of the forms from LIST on are made at once, without a look at their parts.
@@ -67,7 +69,7 @@ cdef enum:
 cdef class Walk:
     """What was copied to what, and what is still to be filled."""
 
-    cdef readonly dict memo
+    cdef readonly Memo memo
     cdef readonly object plans
     cdef readonly list todo
     cdef readonly object filled
@@ -82,7 +84,7 @@ cdef class Walk:
     cdef void* kinds_of_classes[SLOTS]
 
     def __init__(self, plan_for):
-        self.memo = {}
+        self.memo = Memo()
         self.plans = Plans(plan_for)
         self.todo = []
         self.filled = defaultdict(list)
@@ -97,7 +99,7 @@ cdef class Walk:
     def copy(self, old):
         """The twin of `old`; the same answer however often it is asked."""
         cdef PyObject* known = twin_in(self.memo, <PyObject*>old)
-        return make_twin(self, kind_of(self, <PyObject*>old), old, address(<PyObject*>old)) if known is NULL else <object>known
+        return make_twin(self, kind_of(self, <PyObject*>old), old) if known is NULL else <object>known
 
     def copy_each(self, olds):
         """The twins of several objects."""
@@ -112,6 +114,14 @@ cdef class Walk:
             if known is not NULL:
                 twins.append(<object>known)
         return twins
+
+    def lend_memo(self):
+        """The memo as a dict, for foreign code."""
+        return self.memo.lend()
+
+    def take_memo_back(self, lent):
+        """What foreign code put into it is known from now on."""
+        self.memo.take_back(lent)
 
     def fill_all(self):
         """Fill every shell that is known so far."""
@@ -134,12 +144,12 @@ cdef class Walk:
                 return
 
 
-cdef inline object address(PyObject* value):
-    return PyLong_FromVoidPtr(<void*>value)
+cdef inline PyObject* twin_in(Memo memo, PyObject* value) noexcept:
+    return find(memo, <size_t>value)
 
 
-cdef inline PyObject* twin_in(dict memo, PyObject* value):
-    return PyDict_GetItem(memo, address(value))
+cdef inline int remember(Walk walk, object old, object new) except -1:
+    return keep(walk.memo, <size_t><PyObject*>old, new)
 
 
 cdef inline Kind kind_of(Walk walk, PyObject* value):

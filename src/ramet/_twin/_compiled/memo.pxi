@@ -1,0 +1,140 @@
+# The memo: by address, and without making a number of each address that is looked up.
+
+cdef struct Slot:
+    size_t key  # the id of an original; 0 where the slot is free
+    PyObject* twin  # `twins` keeps it
+
+
+cdef class Memo:
+    """A dict from ids to twins. It forgets nothing, so a free slot ends every search."""
+
+    cdef Slot* slots
+    cdef size_t size  # of `slots`, a power of two
+    cdef size_t used
+    cdef list twins  # all that ever were in a slot
+    cdef size_t* keys  # in the order they came; there is room for half as many as there are slots
+    cdef dict lent  # the first of them as a dict, for foreign code
+    cdef size_t count_of_lent
+
+    def __cinit__(self):
+        self.twins, self.lent, self.count_of_lent = [], {}, 0
+        self.used, self.size = 0, 256
+        self.slots = <Slot*>PyMem_Calloc(self.size, sizeof(Slot))
+        self.keys = <size_t*>PyMem_Calloc(self.size // 2 + 1, sizeof(size_t))
+        if self.slots is NULL or self.keys is NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        PyMem_Free(self.slots)
+        PyMem_Free(self.keys)
+
+    def __len__(self):
+        return self.used
+
+    def __contains__(self, number):
+        return find(self, address_of(number)) is not NULL
+
+    def __getitem__(self, number):
+        cdef PyObject* twin = find(self, address_of(number))
+        if twin is NULL:
+            raise KeyError(number)
+        return <object>twin
+
+    def __setitem__(self, number, twin):
+        cdef size_t key = address_of(number)
+        if key == 0:
+            raise KeyError(number)
+        keep(self, key, twin)
+
+    def get(self, number, default=None):
+        """The twin of the object with this id, or the default."""
+        cdef PyObject* twin = find(self, address_of(number))
+        return default if twin is NULL else <object>twin
+
+    def update(self, others):
+        """Take over what a dict says."""
+        for number, twin in others.items():
+            self[number] = twin
+
+    def items(self):
+        """The pairs of id and twin, in the order they came."""
+        cdef size_t index
+        return [(self.keys[index], <object>find(self, self.keys[index])) for index in range(self.used)]
+
+    def lend(self):
+        """As a dict, which the `__deepcopy__` of others may insist on."""
+        cdef size_t index
+        for index in range(self.count_of_lent, self.used):
+            self.lent[self.keys[index]] = <object>find(self, self.keys[index])
+        self.count_of_lent = self.used
+        return self.lent
+
+    def take_back(self, lent):
+        """Take over what was put into the dict that was lent."""
+        cdef size_t count = len(lent) - self.count_of_lent
+        for number, twin in list(itertools.islice(reversed(lent.items()), count)):
+            self[number] = twin
+        self.count_of_lent = self.used
+
+
+cdef size_t address_of(object number) except? 0:
+    """The address that an int is; 0 where it cannot be one."""
+    cdef int overflow = 0
+    cdef long long value = PyLong_AsLongLongAndOverflow(number, &overflow)
+    return 0 if overflow or value < 0 else <size_t>value
+
+
+cdef inline size_t first_slot(Memo memo, size_t key) noexcept:
+    # Objects start at multiples of 16; the multiplication spreads neighbours over all slots.
+    return ((key >> 4) * <size_t>0x9E3779B97F4A7C15 >> 20) & (memo.size - 1)
+
+
+cdef inline PyObject* find(Memo memo, size_t key) noexcept:
+    cdef size_t slot
+    if key == 0:
+        return NULL
+    slot = first_slot(memo, key)
+    while memo.slots[slot].key != 0:
+        if memo.slots[slot].key == key:
+            return memo.slots[slot].twin
+        slot = (slot + 1) & (memo.size - 1)
+    return NULL
+
+
+cdef int keep(Memo memo, size_t key, object twin) except -1:
+    cdef size_t slot = first_slot(memo, key)
+    while memo.slots[slot].key != 0 and memo.slots[slot].key != key:
+        slot = (slot + 1) & (memo.size - 1)
+    memo.twins.append(twin)
+    if memo.slots[slot].key == key:
+        memo.lent, memo.count_of_lent = {}, 0  # it knows another twin
+        memo.slots[slot].twin = <PyObject*>twin
+        return 0
+    memo.slots[slot].key, memo.slots[slot].twin = key, <PyObject*>twin
+    memo.keys[memo.used] = key
+    memo.used += 1
+    if memo.used * 2 > memo.size:
+        grow(memo)
+    return 0
+
+
+cdef int grow(Memo memo) except -1:
+    cdef size_t size = memo.size * 4
+    cdef Slot* slots = <Slot*>PyMem_Calloc(size, sizeof(Slot))
+    cdef size_t* keys = <size_t*>PyMem_Realloc(memo.keys, (size // 2 + 1) * sizeof(size_t))
+    cdef Slot* before = memo.slots
+    cdef size_t index, slot, before_size = memo.size
+    if keys is not NULL:
+        memo.keys = keys
+    if slots is NULL or keys is NULL:
+        PyMem_Free(slots)
+        raise MemoryError
+    memo.slots, memo.size = slots, size
+    for index in range(before_size):
+        if before[index].key != 0:
+            slot = first_slot(memo, before[index].key)
+            while slots[slot].key != 0:
+                slot = (slot + 1) & (size - 1)
+            slots[slot] = before[index]
+    PyMem_Free(before)
+    return 0
