@@ -120,19 +120,22 @@ def test_the_memo_is_a_dict_from_ids_to_twins():
 
 def test_foreign_code_gets_a_dict_and_what_it_puts_there_is_known():
     copier = Copier(plan_for)
+    is_the_memo = copier.lend_memo() is copier.memo  # so it is with the walk in Python
     kept = [object() for _ in range(4)]
     copier.memo[id(kept[0])] = "first"
     for number, old in enumerate(kept[1:]):
         lent = copier.lend_memo()
         assert type(lent) is dict
         assert lent[id(kept[0])] == ("first" if number < 2 else "changed")
-        assert len(lent) == 1 + number
+        assert len(lent) == 1 + number + (3 if number else 0)
         lent[id(old)] = number
-        copier.take_memo_back(lent)
+        lent["note"] = lent[-1] = lent[id(lent)] = kept
+        copier.take_memo_back()
         assert copier.memo[id(old)] == number
         if number == 1:
             copier.memo[id(kept[0])] = "changed"
-    assert len(copier.memo) == 4
+        assert id(lent) not in copier.memo or is_the_memo
+    assert len(copier.memo) == (7 if is_the_memo else 4)
 
 
 class Particular:

@@ -89,9 +89,8 @@ class BitGeneratorPlan(Plan):
         if self.shares(old, copier):
             return old
         # NumPy's own copy keeps the seed sequence, from which children are spawned; the memo keeps who shares one.
-        memo = copier.lend_memo()
-        new = copy.deepcopy(old, memo)
-        copier.take_memo_back(memo)
+        new = copy.deepcopy(old, copier.lend_memo())
+        copier.take_memo_back()
         copier.memo[id(old)] = new
         copier.kept.append(old)
         if not isinstance(old, np.random.BitGenerator):

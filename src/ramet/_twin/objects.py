@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import copyreg
 import gc
 import types
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -39,9 +41,8 @@ class DeepCopyPlan(Plan):
                 copier.copy(part)
         copier.settle()
         try:
-            memo = copier.lend_memo()
-            new = old.__deepcopy__(memo)
-            copier.take_memo_back(memo)
+            new = old.__deepcopy__(copier.lend_memo())
+            copier.take_memo_back()
         except Exception as error:  # noqa: BLE001  # foreign code may raise anything
             copier.refuse(old, f"its own __deepcopy__ failed: {type(error).__name__}: {error}")
         copier.leave(old)
@@ -121,11 +122,20 @@ class ReducePlan(Assembly):
         if id(old) not in cache:
             reducer = copyreg.dispatch_table.get(type(old))
             try:
-                cache[id(old)] = reducer(old) if reducer else old.__reduce_ex__(4)
+                with _quiet() if type(old).__module__ == "itertools" else contextlib.nullcontext():
+                    cache[id(old)] = reducer(old) if reducer else old.__reduce_ex__(4)
             except Exception as error:  # noqa: BLE001  # foreign code may raise anything
                 copier.refuse(old, f"ramet does not know how to copy it ({type(error).__name__}: {error})")
             copier.kept.append(old)
         return cache[id(old)]
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Python 3.12 and 3.13 warn that 3.14 will not copy the iterators of itertools; there, they are refused."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        yield
 
 
 class RefusePlan(Plan):

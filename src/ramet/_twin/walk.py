@@ -47,7 +47,7 @@ class Walk:
         """The memo as a dict, for foreign code."""
         return self.memo
 
-    def take_memo_back(self, lent: dict[int, Any]) -> None:
+    def take_memo_back(self) -> None:
         """What foreign code put into it is known from now on."""
 
     def fill_all(self) -> None:

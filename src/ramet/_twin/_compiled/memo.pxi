@@ -13,11 +13,12 @@ cdef class Memo:
     cdef size_t used
     cdef list twins  # all that ever were in a slot
     cdef size_t* keys  # in the order they came; there is room for half as many as there are slots
-    cdef dict lent  # the first of them as a dict, for foreign code
-    cdef size_t count_of_lent
+    cdef dict lent  # the same as a dict, for foreign code, which may put anything there
+    cdef size_t known_to_lent  # how many of the keys
+    cdef Py_ssize_t size_of_lent  # when it was lent
 
     def __cinit__(self):
-        self.twins, self.lent, self.count_of_lent = [], {}, 0
+        self.twins, self.lent, self.known_to_lent, self.size_of_lent = [], {}, 0, 0
         self.used, self.size = 0, 256
         self.slots = <Slot*>PyMem_Calloc(self.size, sizeof(Slot))
         self.keys = <size_t*>PyMem_Calloc(self.size // 2 + 1, sizeof(size_t))
@@ -64,17 +65,18 @@ cdef class Memo:
     def lend(self):
         """As a dict, which the `__deepcopy__` of others may insist on."""
         cdef size_t index
-        for index in range(self.count_of_lent, self.used):
+        for index in range(self.known_to_lent, self.used):
             self.lent[self.keys[index]] = <object>find(self, self.keys[index])
-        self.count_of_lent = self.used
+        self.known_to_lent, self.size_of_lent = self.used, len(self.lent)
         return self.lent
 
-    def take_back(self, lent):
-        """Take over what was put into the dict that was lent."""
-        cdef size_t count = len(lent) - self.count_of_lent
-        for number, twin in list(itertools.islice(reversed(lent.items()), count)):
-            self[number] = twin
-        self.count_of_lent = self.used
+    def take_back(self):
+        """Take over the twins that foreign code put into the dict since it was lent."""
+        count = len(self.lent) - self.size_of_lent
+        for number, twin in list(itertools.islice(reversed(self.lent.items()), count)):
+            # Under its own id, `copy.deepcopy` keeps a list there; under other keys, some keep notes.
+            if type(number) is int and number != id(self.lent) and address_of(number) != 0:
+                self[number] = twin
 
 
 cdef size_t address_of(object number) except? 0:
@@ -107,7 +109,8 @@ cdef int keep(Memo memo, size_t key, object twin) except -1:
         slot = (slot + 1) & (memo.size - 1)
     memo.twins.append(twin)
     if memo.slots[slot].key == key:
-        memo.lent, memo.count_of_lent = {}, 0  # it knows another twin
+        if memo.lent:
+            memo.lent[key] = twin
         memo.slots[slot].twin = <PyObject*>twin
         return 0
     memo.slots[slot].key, memo.slots[slot].twin = key, <PyObject*>twin

@@ -119,9 +119,9 @@ cdef class Walk:
         """The memo as a dict, for foreign code."""
         return self.memo.lend()
 
-    def take_memo_back(self, lent):
+    def take_memo_back(self):
         """What foreign code put into it is known from now on."""
-        self.memo.take_back(lent)
+        self.memo.take_back()
 
     def fill_all(self):
         """Fill every shell that is known so far."""
