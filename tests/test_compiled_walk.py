@@ -213,6 +213,51 @@ def test_an_ordered_dict_with_attributes_keeps_them_and_its_order():
     assert list(twin.held) == ["b", "a"]
 
 
+def foreign(*_):
+    raise AssertionError("the class was asked")
+
+
+@pytest.mark.parametrize("items", [["a", "b"], [[1], 2]], ids=["constant", "not constant"])
+@pytest.mark.parametrize("base", [list, dict, set, collections.OrderedDict, collections.defaultdict])
+def test_a_container_is_read_and_filled_past_its_class(base, items):
+    names = (
+        "__iter__",
+        "__len__",
+        "__getitem__",
+        "__setitem__",
+        "keys",
+        "items",
+        "values",
+        "copy",
+        "update",
+        "append",
+        "add",
+    )
+    cls = type("Own", (base,), {name: foreign for name in names if hasattr(base, name)})
+    held = cls()
+    if base is list:
+        list.extend(held, items)
+    elif base is set:
+        set.update(held, [item if type(item) is str else Slotted() for item in items])
+    else:
+        put = collections.OrderedDict.__setitem__ if base is collections.OrderedDict else dict.__setitem__
+        for number, item in enumerate(items):
+            put(held, f"k{number}", item)
+    layer = layers.Dense(1)
+    layer.__dict__["held"] = held
+
+    twin = ramet.clone(layer).held
+
+    assert type(twin) is cls
+    assert twin is not held
+    if base is list:
+        assert list.__eq__(twin, held)
+    elif base is set:
+        assert set.__len__(twin) == 2
+    else:
+        assert dict.__eq__(dict(dict.items(twin)), dict(dict.items(held)))
+
+
 @pytest.mark.parametrize("keys", ["part", "id", "tuple"])
 @pytest.mark.parametrize("kind", [dict, collections.OrderedDict, collections.Counter])
 def test_keys_that_have_twins_are_the_twins(kind, keys):

@@ -20,6 +20,11 @@ def hashes_by_identity(key: Any) -> bool:
     return getattr(type(key), "__hash__", None) is object.__hash__
 
 
+def plain_items(old: Any) -> dict[Any, Any]:
+    """What is in a dict, past what a subclass may do: `dict.copy` asks an `__iter__` of its own."""
+    return dict.copy(old) if type(old).__iter__ is dict.__iter__ else dict(dict.items(old))
+
+
 class DictPlan(Shell):
     """A dict or a subclass of it (`defaultdict`, `Counter`, Keras' tracked ones), keys copied too."""
 
@@ -27,7 +32,7 @@ class DictPlan(Shell):
 
     def copy(self, old: Any, copier: Copier) -> Any:
         new = copier.memo[id(old)] = self.start(old, copier)
-        items = dict.copy(old)
+        items = plain_items(old)
         if (
             are_atoms(map(type, items.values()))
             and are_atoms(map(type, items))
@@ -43,7 +48,7 @@ class DictPlan(Shell):
 
     def items(self, old: Any) -> dict[Any, Any]:
         """What is in it, as a plain dict."""
-        return dict.copy(old)
+        return plain_items(old)
 
     def put(self, new: Any, key: Any, value: Any) -> None:
         """One item, past what a subclass may do."""

@@ -19,7 +19,7 @@ class SetPlan(Shell):
 
     def copy(self, old: Any, copier: Copier) -> Any:
         new = copier.memo[id(old)] = set.__new__(type(old))
-        items = set.copy(old)
+        items = set().union(old)
         if are_atoms(map(type, items)) and copy_known_attributes(old, new, copier):
             set.update(new, items)
         else:
@@ -31,7 +31,7 @@ class SetPlan(Shell):
 
     def fill(self, old: Any, new: Any, copier: Copier) -> None:
         copy_attributes(old, new, copier)
-        items = list(set.copy(old))
+        items = list(set().union(old))
         waits = False
         for item in items:
             kind = type(item)
@@ -47,7 +47,7 @@ class SetPlan(Shell):
 
     def fill_late(self, old: Any, new: Any, copier: Copier) -> None:
         """As for dicts: items that hash by content, and ints that may be ids."""
-        items = list(set.copy(old))
+        items = list(set().union(old))
         copier.finishers.append(lambda copier: set.update(new, [copier.copy(item) for item in items]))
 
 

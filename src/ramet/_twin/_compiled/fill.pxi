@@ -74,7 +74,10 @@ cdef replace_values(Walk walk, Kind kind, object target):
     if later is None:
         return
     for given in later:
-        old = <object>PyDict_GetItem(target, given)
+        value = PyDict_GetItem(target, given)
+        if value is NULL:  # foreign code took it out
+            continue
+        old = <object>value
         part = kind_of(walk, <PyObject*>old)
         if part.form == INT:
             if kind.form == ATTRIBUTES or given != FOREIGN_ID:

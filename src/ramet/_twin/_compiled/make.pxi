@@ -63,7 +63,7 @@ cdef object make_subclassed(Walk walk, Kind kind, object old):
     if kind.has_attributes and not take_attributes(walk, old, new):
         walk.todo.append((kind.plan, old, new))
     elif kind.form == LIST_SUBCLASS:
-        list.extend(new, old)
+        list.extend(new, (<list>old)[:])
         if not are_constant(walk, <list>new):
             wait(walk, kind, old, new)
     elif kind.form == DICT_SUBCLASS:
@@ -87,7 +87,12 @@ cdef take_items_of_dict(Walk walk, Kind kind, object old, object new):
     if not have_constant_keys(walk, old):
         walk.todo.append((kind.plan, old, new))
         return
-    PyDict_Update(new, PyDict_Copy(old))
+    # Item by item: a copy would ask a subclass that has an `__iter__` of its own.
+    cdef Py_ssize_t position = 0
+    cdef PyObject* name
+    cdef PyObject* value
+    while PyDict_Next(old, &position, &name, &value):
+        PyDict_SetItem(new, <object>name, <object>value)
     if not have_constant_values(walk, new):
         wait(walk, kind, old, new)
 
@@ -95,7 +100,7 @@ cdef take_items_of_dict(Walk walk, Kind kind, object old, object new):
 cdef take_items_of_set(Walk walk, Kind kind, object old, object new):
     if not set.__len__(old):
         return
-    cdef list items = list(set.copy(old))
+    cdef list items = list(set().union(old))  # past an `__iter__` of a subclass
     if are_constant(walk, items):
         set.update(new, items)
     else:
@@ -184,7 +189,8 @@ cdef bint have_constant_keys(Walk walk, object items):
     cdef Py_ssize_t position = 0
     cdef PyObject* key
     while PyDict_Next(items, &position, &key, NULL):
-        if not is_constant(walk, key):
+        held = <object>key
+        if not is_constant(walk, <PyObject*>held):
             return False
     return True
 

@@ -18,7 +18,6 @@ cdef extern from "Python.h":
     int PyObject_GenericSetDict(object, object, void*) except -1
     int PyObject_GenericSetAttr(object, object, object) except -1
     long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
-    int PyDict_Update(object, object) except -1
     object PyODict_New()
 
     ctypedef struct PyFunctionObject:
