@@ -213,6 +213,26 @@ def test_an_ordered_dict_with_attributes_keeps_them_and_its_order():
     assert list(twin.held) == ["b", "a"]
 
 
+@pytest.mark.parametrize("base", [list, dict, set, collections.OrderedDict, collections.deque])
+def test_a_container_with_slots_keeps_what_is_in_them(base):
+    cls = type("Own", (base,), {"__slots__": ("never", "tag")})
+    held = cls()
+    held.tag = [held]
+
+    layer, twin = on_a_layer(held)
+
+    assert_independent(layer, twin)
+    assert twin.held.tag[0] is twin.held
+    assert not hasattr(twin.held, "never")
+
+
+def test_slots_of_what_cannot_change_are_not_lost():
+    held = type("Own", (frozenset,), {"__slots__": ("tag",)})("ab")
+    held.tag = [1]
+    with pytest.raises(CannotCopyError, match="keeps attributes in __slots__"):
+        on_a_layer(held)
+
+
 def foreign(*_):
     raise AssertionError("the class was asked")
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from ramet._twin.classes import has_bare_new, slot_names
 from ramet._twin.copier import Copier
 from ramet._twin.plan import Shell
-from ramet._twin.values_by_name import Handler, replace_attributes
+from ramet._twin.values_by_name import Handler, copy_slots, replace_attributes
 
 
 class AttributesPlan(Shell):
@@ -60,13 +59,7 @@ class AttributesPlan(Shell):
             target = new.__dict__
             target.update(source)  # one step for other threads, which may call the model meanwhile
             replace_attributes(old, target, self.handlers, copier)
-        for name in self.slots:
-            try:
-                value = getattr(old, name)
-            except AttributeError:  # a slot that was never filled
-                continue
-            object.__setattr__(new, name, copier.copy(value))
-            copier.look_again(functools.partial(object.__setattr__, new, name), value)
+        copy_slots(old, new, self.slots, copier)
         if self.wants_after:
             copier.filled[self].append((old, new))
 

@@ -10,10 +10,30 @@ import collections
 import types
 from typing import Any
 
+from ramet._twin.copier import Copier
 from ramet._twin.dicts import DefaultDictPlan, DictPlan, MappingProxyPlan, OrderedDictPlan, PlainDictPlan
 from ramet._twin.lists import DequePlan, ListPlan, PlainListPlan
+from ramet._twin.plan import Shell
 from ramet._twin.sets import FrozenSetPlan, SetPlan
 from ramet._twin.tuples import TuplePlan
+from ramet._twin.values_by_name import copy_slots
+
+
+class SlottedPlan(Shell):
+    """A container of a class with `__slots__`: copied as its like, and what stands in the slots later. Not for what cannot change."""
+
+    def __init__(self, plan: Any, slots: list[str]) -> None:
+        self.plan = plan
+        self.slots = slots
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        new = self.plan.copy(old, copier)
+        copier.todo.append((self, old, new))
+        return new
+
+    def fill(self, old: Any, new: Any, copier: Copier) -> None:
+        copy_slots(old, new, self.slots, copier)
+
 
 CONTAINER_PLANS: dict[type, Any] = {
     list: PlainListPlan(),

@@ -10,11 +10,12 @@ from typing import Any
 
 from ramet._twin.atoms import is_shared_class
 from ramet._twin.callables import FUNCTION_PLANS
-from ramet._twin.containers import CONTAINER_BASES, CONTAINER_PLANS
+from ramet._twin.classes import slot_names
+from ramet._twin.containers import CONTAINER_BASES, CONTAINER_PLANS, SlottedPlan
 from ramet._twin.keras_plans import keras_plan
 from ramet._twin.numpy_plans import numpy_plan
 from ramet._twin.objects import CustomPlan, RefusePlan, generic_plan
-from ramet._twin.plan import IntPlan, Plan, Share, ShareByWish
+from ramet._twin.plan import Assembly, IntPlan, Plan, Share, ShareByWish
 from ramet._twin.stdlib import stdlib_plan
 from ramet._twin.weak import weak_plan
 
@@ -73,7 +74,10 @@ def _choose(cls: type) -> Plan:
         return _SHARE
     for base, container in CONTAINER_BASES + tuple(FUNCTION_PLANS.items()):
         if issubclass(cls, base):
-            return container  # type: ignore[no-any-return]
+            slots = slot_names(cls)
+            if slots and isinstance(container, Assembly):
+                return RefusePlan("it cannot change once it is made, but its class keeps attributes in __slots__")
+            return SlottedPlan(container, slots) if slots else container
     return generic_plan(cls)
 
 

@@ -70,6 +70,17 @@ def copy_attributes(old: Any, new: Any, copier: Copier) -> None:
         replace_values(target, target.__setitem__, copier)
 
 
+def copy_slots(old: Any, new: Any, slots: list[str], copier: Copier) -> None:
+    """What `__slots__` keeps outside of `__dict__`."""
+    for name in slots:
+        try:
+            value = getattr(old, name)
+        except AttributeError:  # a slot that was never filled
+            continue
+        object.__setattr__(new, name, copier.copy(value))
+        copier.look_again(functools.partial(object.__setattr__, new, name), value)
+
+
 def copy_known_attributes(old: Any, new: Any, copier: Copier) -> bool:
     """As `copy_attributes`, if the twins of all values are known already; else nothing is done. Answers whether it was."""
     attributes = getattr(old, "__dict__", None)
