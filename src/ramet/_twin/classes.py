@@ -21,15 +21,17 @@ def slot_names(cls: type) -> list[str]:
     return names
 
 
-def has_bare_new(cls: type) -> bool:
-    """Whether `object.__new__` makes a whole one: the class has no data that Python code cannot see.
+def has_bare_new(cls: type, base: type = object) -> bool:
+    """Whether `base.__new__` makes a whole one: the class has no data beyond that of `base` that Python code cannot see.
 
     Told by size, as pickle does it. Making one to see would run the user's `__del__` on an empty object.
     """
+    if cls is base:
+        return True
     slots = len(slot_names(cls))
-    word, bare = tuple.__itemsize__, object.__basicsize__
-    seen = bare + word * (slots + bool(cls.__dictoffset__) + bool(cls.__weakrefoffset__))
-    holds_anything = bool(cls.__dictoffset__) or slots > 0 or cls.__basicsize__ == bare
+    word = tuple.__itemsize__
+    seen = base.__basicsize__ + word * (slots + bool(cls.__dictoffset__) + bool(cls.__weakrefoffset__))
+    holds_anything = bool(cls.__dictoffset__) or slots > 0 or cls.__basicsize__ == base.__basicsize__
     return bool(cls.__flags__ & HEAP_TYPE) and holds_anything and cls.__basicsize__ <= seen
 
 

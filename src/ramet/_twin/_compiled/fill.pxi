@@ -113,7 +113,7 @@ cdef object make_empty(Walk walk, object handler, object old):
     if known is not NULL:
         return <object>known
     cdef Kind kind = kind_of(walk, <PyObject*>old)
-    if kind.form == NONE:
+    if kind.builtin is None or not issubclass(kind.cls, handler.base):
         return handler.twin(old, walk)
     new = bare_container(kind)
     remember(walk, old, new)

@@ -74,11 +74,7 @@ cdef object make_subclassed(Walk walk, Kind kind, object old):
 
 
 cdef object bare_container(Kind kind):
-    if kind.form == LIST_SUBCLASS or kind.form == LIST:
-        return bare(&PyList_Type, kind.cls)
-    if kind.form == DICT_SUBCLASS or kind.form == DICT:
-        return bare(&PyDict_Type, kind.cls)
-    return bare(&PySet_Type, kind.cls)
+    return bare(<PyTypeObject*>kind.builtin, kind.cls)
 
 
 cdef take_items_of_dict(Walk walk, Kind kind, object old, object new):

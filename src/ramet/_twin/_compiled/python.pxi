@@ -9,9 +9,6 @@ from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 
 cdef extern from "Python.h":
     PyTypeObject PyBaseObject_Type
-    PyTypeObject PyList_Type
-    PyTypeObject PyDict_Type
-    PyTypeObject PySet_Type
 
     PyObject** _PyObject_GetDictPtr(object)
     object PyObject_GenericGetDict(object, void*)

@@ -14,9 +14,9 @@ import sys
 import types
 from collections import OrderedDict, defaultdict
 
-from ramet._twin.atoms import ATOMS, SMALLEST_ID
 from ramet._keras import names
-from ramet._twin.classes import hides_attributes
+from ramet._twin.atoms import ATOMS, SMALLEST_ID
+from ramet._twin.classes import has_bare_new, hides_attributes
 from ramet._twin.handlers import Emptied, Later, Value
 from ramet._twin.library import is_of_a_library
 from ramet._twin.plan import Plans
@@ -44,6 +44,15 @@ FORMS = {
     "attributes": ATTRIBUTES,
 }
 
+BUILTINS = {
+    LIST: list,
+    LIST_SUBCLASS: list,
+    DICT: dict,
+    DICT_SUBCLASS: dict,
+    SET: set,
+    SET_SUBCLASS: set,
+}
+
 
 cdef class Kind:
     """What is known of a class."""
@@ -51,6 +60,7 @@ cdef class Kind:
     cdef Form form
     cdef object cls
     cdef object plan
+    cdef object builtin  # list, dict or set, where `builtin.__new__` makes a whole one
     cdef bint is_state
     cdef bint is_assembly
     cdef bint is_batched
@@ -195,6 +205,11 @@ cdef Kind new_kind(Walk walk, object cls):
     # These plans serve subclasses, too.
     if kind.form == SET and cls is not set:
         kind.form = SET_SUBCLASS
+    if kind.form in BUILTINS:
+        if has_bare_new(cls, BUILTINS[kind.form]):
+            kind.builtin = BUILTINS[kind.form]
+        else:
+            kind.form = NONE
     if (kind.form == TUPLE and cls is not tuple) or (kind.form == ORDERED_DICT and cls is not OrderedDict):
         kind.form = NONE
     if kind.form == DEFAULT_DICT and cls is not defaultdict:
