@@ -40,8 +40,8 @@ def history(tensor: Any) -> tuple[Any, int, int] | None:
 
 def producer(tensor: Any) -> Any:
     """The call that made a tensor, or None."""
-    found = history(tensor)
-    return None if found is None else getattr(found[0], names.INBOUND)[found[1]]
+    found = getattr(tensor, names.HISTORY, None)
+    return None if found is None or found[0] is None else getattr(found[0], names.INBOUND)[found[1]]
 
 
 def set_history(tensor: Any, like: Any, op: Any, position: int, index: int) -> None:

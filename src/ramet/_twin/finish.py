@@ -14,36 +14,26 @@ from ramet._twin.copier import Copier
 
 def finish(copier: Copier) -> None:
     """Rebuild everything that holds identities. Only here are objects touched that were shared by wish."""
-    positions = _place_calls(copier)
+    positions = copier.place_calls()
+    if copier.has_wishes:
+        _call_shared_ops(copier, positions)
     _write_histories(copier, positions)
     _name_calls(copier, positions)
-    _list_tracked(copier)
+    _list_losses(copier)
+    copier.list_tracked()
     _index_variables(copier)
     for put, value in copier.record("ids"):
         if value in copier.memo:
             put(id(copier.memo[value]))
 
 
-def _place_calls(copier: Copier) -> dict[int, int]:
-    """Give each op of the twin its calls, in their order; answer with each call's position."""
-    memo, known = copier.memo, copier.known
-    positions: dict[int, int] = {}
+def _list_losses(copier: Copier) -> None:
+    """The ids of the loss tensors that each op knows."""
+    memo = copier.memo
     for old, new in copier.record("ops"):
-        attributes = new.__dict__
-        own = known(calls.inbound(old))
-        if own:
-            for position, call in enumerate(own):
-                positions[id(call)] = position
-            calls.put(attributes[names.INBOUND], own)
-        following = known(calls.outbound(old))
-        if following:
-            calls.put(attributes[names.OUTBOUND], following)
-        loss_ids = old.__dict__.get(names.LOSS_IDS)
-        if loss_ids:
-            set.update(attributes[names.LOSS_IDS], [id(memo[key]) for key in list(loss_ids) if key in memo])
-    if copier.has_wishes:
-        _call_shared_ops(copier, positions)
-    return positions
+        ids = old.__dict__.get(names.LOSS_IDS)
+        if ids:
+            set.update(new.__dict__[names.LOSS_IDS], [id(memo[key]) for key in list(ids) if key in memo])
 
 
 def _call_shared_ops(copier: Copier, positions: dict[int, int]) -> None:
@@ -96,14 +86,6 @@ def _name_calls(copier: Copier, positions: dict[int, int]) -> None:
         if names.NNX_OPS in old.__dict__:
             ops = [copier.copy(op) for op in old.__dict__[names.NNX_OPS].values()]
             new.__dict__[names.NNX_OPS] = {id(op): op for op in ops}
-
-
-def _list_tracked(copier: Copier) -> None:
-    for _, new in copier.record("trackers"):
-        stores = getattr(new, names.STORES)
-        new.__dict__[names.STORED_IDS] = {
-            name: set(map(id, store)) if store else set() for name, (_, store) in stores.items()
-        }
 
 
 def _index_variables(copier: Copier) -> None:

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from ramet._keras import calls, names
 from ramet._twin.plan import MISSING, Plan, Plans
 
 
@@ -42,6 +43,25 @@ class Walk:
         """The twins of those that have one already."""
         memo = self.memo
         return [memo[id(old)] for old in olds if id(old) in memo]
+
+    def place_calls(self) -> dict[int, int]:
+        """Give each op of the twin its calls, in their order; answer with each call's position, by id."""
+        positions: dict[int, int] = {}
+        for old, new in self.records["ops"]:
+            own = self.known(calls.inbound(old))
+            if own:
+                positions.update(zip(map(id, own), range(len(own)), strict=True))
+                calls.put(new.__dict__[names.INBOUND], own)
+            following = self.known(calls.outbound(old))
+            if following:
+                calls.put(new.__dict__[names.OUTBOUND], following)
+        return positions
+
+    def list_tracked(self) -> None:
+        """Give each tracker of the twin the ids of what it tracks."""
+        for _, new in self.records["trackers"]:
+            stores = getattr(new, names.STORES)
+            new.__dict__[names.STORED_IDS] = {name: set(map(id, store)) for name, (_, store) in stores.items()}
 
     def lend_memo(self) -> dict[int, Any]:
         """The memo as a dict, for foreign code."""

@@ -23,14 +23,14 @@ cdef fill_attributes(Walk walk, Kind kind, object old, object new):
             value = PyDict_GetItem(target, name)
             if value is NULL:
                 continue
-            if type(handler) is Later:
+            if type(handler) is LATER:
                 PyDict_SetItem(target, name, None)
-            elif type(handler) is Emptied:
+            elif type(handler) is EMPTIED:
                 PyDict_SetItem(target, name, make_empty(walk, handler, <object>value))
-            elif type(handler) is Value and (value is <PyObject*>None or kind_of(walk, value).is_batched):
+            elif type(handler) is VALUE and (value is <PyObject*>None or kind_of(walk, value).is_batched):
                 walk.values.append((old, target))
                 PyDict_SetItem(target, name, None)
-            elif type(handler) is Value:
+            elif type(handler) is VALUE:
                 PyDict_SetItem(target, name, Walk.copy(walk, <object>value))
             else:
                 handler(old, target, name, <object>value, walk)
@@ -44,7 +44,7 @@ cdef fill_slot(Walk walk, object name, object old, object new):
     except AttributeError:  # a slot that was never filled
         return
     PyObject_GenericSetAttr(new, name, Walk.copy(walk, value))
-    if kind_of(walk, <PyObject*>value).form == INT:
+    if form_of(walk, <PyObject*>value) == INT:
         walk.look_again(PARTIAL(object.__setattr__, new, name), value)
 
 
@@ -57,9 +57,9 @@ cdef replace_values(Walk walk, Kind kind, object target):
     cdef Kind part
     cdef list later = None  # what may run Python code, which must not happen while a dict is gone through
     while PyDict_Next(target, &position, &name, &value):
-        part = kind_of(walk, value)
-        if part.form == ATOM or (part.form == INT and not is_large(value)):
+        if is_constant(walk, value):
             continue
+        part = kind_of(walk, value)
         if kind.handlers is not None and PyDict_GetItem(kind.handlers, <object>name) is not NULL:
             continue
         known = twin_in(walk.memo, value) if part.form != INT else NULL
@@ -135,3 +135,6 @@ cdef bint holds_any(object value, tuple wanted):
 
 
 cdef object FOREIGN_ID = names.FOREIGN_ID
+cdef object LATER = Later
+cdef object EMPTIED = Emptied
+cdef object VALUE = Value

@@ -111,7 +111,7 @@ cdef bint take_known_attributes(Walk walk, object attributes, object new):
     cdef PyObject* known
     target = PyDict_Copy(attributes)
     while PyDict_Next(target, &position, &name, &value):
-        if kind_of(walk, value).form != ATOM:
+        if form_of(walk, value) != ATOM:
             known = twin_in(walk.memo, value)
             if known is NULL:
                 return False

@@ -112,9 +112,9 @@ cdef bint take_attributes(Walk walk, object old, object new):
     cdef Kind kind
     target = PyDict_Copy(attributes_of(old))
     while PyDict_Next(target, &position, &name, &value):
-        kind = kind_of(walk, value)
-        if kind.form == ATOM:
+        if form_of(walk, value) == ATOM:
             continue
+        kind = kind_of(walk, value)
         known = twin_in(walk.memo, value)
         if known is not NULL:
             PyDict_SetItem(target, <object>name, <object>known)
@@ -135,9 +135,9 @@ cdef object make_tuple(Walk walk, Kind kind, object old):
     cdef list twins = None
     for index in range(PyTuple_GET_SIZE(old)):
         item = <PyObject*>PyTuple_GET_ITEM(old, index)
-        part = kind_of(walk, item)
         if is_constant(walk, item):
             continue
+        part = kind_of(walk, item)
         known = twin_in(walk.memo, item)
         if known is not NULL:
             twin = <object>known
@@ -169,7 +169,7 @@ cdef bint is_large(PyObject* number):
 
 
 cdef inline bint is_constant(Walk walk, PyObject* value):
-    cdef Form form = kind_of(walk, value).form
+    cdef Form form = form_of(walk, value)
     return form == ATOM or (form == INT and not is_large(value))
 
 

@@ -14,7 +14,7 @@ import sys
 import types
 from collections import OrderedDict, defaultdict
 
-from ramet._keras import names
+from ramet._keras import calls, names
 from ramet._twin.atoms import ATOMS, SMALLEST_ID
 from ramet._twin.classes import has_bare_new, hides_attributes
 from ramet._twin.handlers import Emptied, Later, Value
@@ -76,6 +76,12 @@ cdef enum:
     SLOTS = 1024
 
 
+cdef struct Known:
+    void* cls
+    void* kind
+    Form form
+
+
 cdef class Walk:
     """What was copied to what, and what is still to be filled."""
 
@@ -90,8 +96,7 @@ cdef class Walk:
     cdef list functions  # of the records
     cdef list values  # of the records
     cdef dict kinds
-    cdef void* classes[SLOTS]
-    cdef void* kinds_of_classes[SLOTS]
+    cdef Known known_classes[SLOTS]
 
     def __init__(self, plan_for):
         self.memo = Memo()
@@ -124,6 +129,20 @@ cdef class Walk:
             if known is not NULL:
                 twins.append(<object>known)
         return twins
+
+    def place_calls(self):
+        """Give each op of the twin its calls, in their order; answer with each call's position, by id."""
+        cdef dict positions = {}
+        for old, new in self.records["ops"]:
+            take_known_calls(self, names.INBOUND, old, new, positions)
+            take_known_calls(self, names.OUTBOUND, old, new, None)
+        return positions
+
+    def list_tracked(self):
+        """Give each tracker of the twin the ids of what it tracks."""
+        for _, new in self.records["trackers"]:
+            attributes = attributes_of(new)
+            attributes[names.STORED_IDS] = ids_in(attributes[names.STORES])
 
     def lend_memo(self):
         """The memo as a dict, for foreign code."""
@@ -162,16 +181,22 @@ cdef inline int remember(Walk walk, object old, object new) except -1:
     return keep(walk.memo, <size_t><PyObject*>old, new)
 
 
-cdef inline Kind kind_of(Walk walk, PyObject* value):
+cdef inline Known* look_up(Walk walk, PyObject* value) except NULL:
     cdef void* cls = <void*>value.ob_type
-    cdef size_t slot = (<size_t>cls >> 5) & (SLOTS - 1)
+    cdef Known* known = &walk.known_classes[(<size_t>cls >> 5) & (SLOTS - 1)]
     cdef Kind kind
-    if walk.classes[slot] == cls:
-        return <Kind>walk.kinds_of_classes[slot]
-    kind = find_kind(walk, <object>cls)
-    walk.kinds_of_classes[slot] = <void*>kind
-    walk.classes[slot] = cls
-    return kind
+    if known.cls != cls:
+        kind = find_kind(walk, <object>cls)
+        known.cls, known.kind, known.form = cls, <void*>kind, kind.form
+    return known
+
+
+cdef inline Kind kind_of(Walk walk, PyObject* value):
+    return <Kind>look_up(walk, value).kind
+
+
+cdef inline Form form_of(Walk walk, PyObject* value) except? NONE:
+    return look_up(walk, value).form
 
 
 cdef Kind find_kind(Walk walk, object cls):
@@ -220,3 +245,4 @@ cdef Kind new_kind(Walk walk, object cls):
 include "make.pxi"
 include "functions.pxi"
 include "fill.pxi"
+include "finish.pxi"
