@@ -53,7 +53,6 @@ INIT_SEED = "_init_seed"
 # Trackers: ids of what stands in each store.
 STORED_IDS = "stored_ids"
 STORES = "config"  # name of a store -> (what belongs there, the store)
-CONTAINER_TRACKER = "tracker"  # on the containers that track: their only attribute
 
 # Optimizers: where a variable stands, keyed by its id (JAX, torch) or its TensorFlow name.
 VARIABLE_INDICES = "_trainable_variables_indices"

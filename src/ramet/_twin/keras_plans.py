@@ -72,6 +72,7 @@ _CALLS = Emptied(list, calls.WRAPPED)
 _IDS = Emptied(set)
 _INDICES = Emptied(dict)
 _DEPENDENCIES = Emptied(list)
+_DEPENDENCY_NAMES = Emptied(dict)
 
 
 def _op_handlers(cls: type) -> dict[str, Handler]:
@@ -132,6 +133,6 @@ def _dependencies(old: Any, target: dict[str, Any], name: str, value: Any, copie
 
 def _dependency_names(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
     dropped = _dropped(old, copier)
-    new = _INDICES.fresh(value, copier)
+    new = _DEPENDENCY_NAMES.fresh(value, copier)
     dict.update(new, {key: copier.copy(part) for key, part in list(value.items()) if key not in dropped})
     target[name] = new

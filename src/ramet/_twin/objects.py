@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ramet._twin.attributes import AttributesPlan
-from ramet._twin.classes import has_bare_new, hides_attributes
+from ramet._twin.classes import has_bare_new
 from ramet._twin.copier import Copier, RefusalError
 from ramet._twin.functions import is_importable
 from ramet._twin.plan import Assembly, Plan
@@ -181,8 +181,6 @@ def is_plain(cls: type) -> bool:
 def generic_plan(cls: type) -> Plan:
     """The plan for a class nobody made a special one for."""
     if is_plain(cls):
-        if hides_attributes(cls):
-            return RefusePlan("its class has a property in the place of __dict__, so what it holds cannot be seen")
         return GlobalOrAttributesPlan(cls) if "__call__" in dir(cls) else AttributesPlan(cls)
     if hasattr(cls, "__deepcopy__"):
         return DeepCopyPlan()

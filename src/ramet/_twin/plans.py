@@ -10,11 +10,11 @@ from typing import Any
 
 from ramet._twin.atoms import is_shared_class
 from ramet._twin.callables import FUNCTION_PLANS
-from ramet._twin.classes import slot_names
+from ramet._twin.classes import hides_attributes, slot_names
 from ramet._twin.containers import CONTAINER_BASES, CONTAINER_PLANS, SlottedPlan
 from ramet._twin.keras_plans import keras_plan
 from ramet._twin.numpy_plans import numpy_plan
-from ramet._twin.objects import CustomPlan, RefusePlan, generic_plan
+from ramet._twin.objects import CustomPlan, RefusePlan, generic_plan, is_plain
 from ramet._twin.plan import Assembly, IntPlan, Plan, Share, ShareByWish
 from ramet._twin.stdlib import stdlib_plan
 from ramet._twin.weak import weak_plan
@@ -22,6 +22,7 @@ from ramet._twin.weak import weak_plan
 CopyFunction = Callable[[Any, Callable[[Any], Any]], Any]
 
 _SHARE = Share()
+_HIDDEN = RefusePlan("its class has a property in the place of __dict__, so what it holds cannot be seen")
 _registered: dict[type, Plan] = {}
 _known: weakref.WeakKeyDictionary[type, Plan] = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
@@ -74,11 +75,13 @@ def _choose(cls: type) -> Plan:
         return _SHARE
     for base, container in CONTAINER_BASES + tuple(FUNCTION_PLANS.items()):
         if issubclass(cls, base):
+            if hides_attributes(cls):
+                return _HIDDEN
             slots = slot_names(cls)
             if slots and isinstance(container, Assembly):
                 return RefusePlan("it cannot change once it is made, but its class keeps attributes in __slots__")
             return SlottedPlan(container, slots) if slots else container
-    return generic_plan(cls)
+    return _HIDDEN if is_plain(cls) and hides_attributes(cls) else generic_plan(cls)
 
 
 def is_shared_keras(cls: type) -> bool:
