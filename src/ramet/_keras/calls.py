@@ -17,6 +17,11 @@ def inbound(op: Any) -> list[Any]:
     return list(getattr(op, names.INBOUND, ()))
 
 
+def inbound_at(op: Any, position: int) -> Any:
+    """One call of an op."""
+    return getattr(op, names.INBOUND)[position]
+
+
 def outbound(op: Any) -> list[Any]:
     """All calls that take a value of the op's."""
     return list(getattr(op, names.OUTBOUND, ()))
@@ -41,7 +46,7 @@ def history(tensor: Any) -> tuple[Any, int, int] | None:
 def producer(tensor: Any) -> Any:
     """The call that made a tensor, or None."""
     found = getattr(tensor, names.HISTORY, None)
-    return None if found is None or found[0] is None else getattr(found[0], names.INBOUND)[found[1]]
+    return None if found is None or found[0] is None else inbound_at(found[0], found[1])
 
 
 def set_history(tensor: Any, like: Any, op: Any, position: int, index: int) -> None:

@@ -16,7 +16,7 @@ class MethodPlan(Assembly):
     """A bound method: the function bound to the twin."""
 
     def copy(self, old: Any, copier: Copier) -> Any:
-        function, owner = old.__func__, copier.memo.get(id(old.__self__), MISSING)
+        function, owner = old.__func__, copier.find(old.__self__, MISSING)
         if owner is MISSING or type(function) is not types.FunctionType:
             return copier.assemble(old)
         twin_function = copier.copy(function)

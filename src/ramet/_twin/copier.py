@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +24,7 @@ class Copier(Walk):
         super().__init__(plan_for)
         self.late: list[tuple[Any, Any, Any]] = []
         self.finishers: list[Callable[[Copier], None]] = []
-        self.tables: dict[str, dict[int, Any]] = {}  # what the plans look up by id, by topic
+        self.tables: defaultdict[str, dict[int, Any]] = defaultdict(dict)  # what the plans look up by id, by topic
         self.forced: set[int] = set()  # functions that must be copied although they looked stateless
         self.keep_compiled = True
         self.has_wishes = False  # whether the user's word kept an object as it is, or made its twin
@@ -37,7 +38,7 @@ class Copier(Walk):
 
     def shares(self, old: Any) -> bool:
         """Whether the twin will use the very same object."""
-        new = self.memo.get(id(old), MISSING)
+        new = self.find(old, MISSING)
         return self.plans[type(old)].shares(old, self) if new is MISSING else new is old
 
     def share(self, old: Any) -> None:
@@ -49,10 +50,6 @@ class Copier(Walk):
     def record(self, topic: str) -> list[Any]:
         """The list of what was noted about a topic."""
         return self.records[topic]
-
-    def table(self, topic: str) -> dict[int, Any]:
-        """What is looked up by id about a topic."""
-        return self.tables.setdefault(topic, {})
 
     def run(self) -> None:
         """Fill everything that waits, then what had to wait for that."""
@@ -118,6 +115,7 @@ class Copier(Walk):
         if id(old) in self._in_progress:
             self.refuse(old, "its copy function asked for the very object it was making")
         self._in_progress.add(id(old))
+        self.expect_anything()
 
     def leave(self, old: Any) -> None:
         """The foreign code is done."""

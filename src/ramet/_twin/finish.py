@@ -17,7 +17,7 @@ def finish(copier: Copier) -> None:
     positions = copier.place_calls()
     if copier.has_wishes:
         _call_shared_ops(copier, positions)
-    _write_histories(copier, positions)
+    copier.write_histories(positions)
     _name_calls(copier, positions)
     _list_losses(copier)
     copier.list_tracked()
@@ -45,44 +45,23 @@ def _call_shared_ops(copier: Copier, positions: dict[int, int]) -> None:
             calls.put(getattr(op, names.INBOUND), [new_call])
         for tensor in new_call.input_tensors:
             found = calls.history(_original(tensor, copier))
-            if found is not None and copier.memo.get(id(found[0])) is found[0]:
+            if found is not None and copier.find(found[0]) is found[0]:
                 calls.put(getattr(found[0], names.OUTBOUND), [new_call])
 
 
 def _original(tensor: Any, copier: Copier) -> Any:
-    originals = copier.table("originals")
+    originals = copier.tables["originals"]
     if not originals:
         originals.update((id(new), old) for old, new in copier.record("tensors"))
     return originals.get(id(tensor), tensor)
 
 
-def _write_histories(copier: Copier, positions: dict[int, int]) -> None:
-    memo = copier.memo
-    for old, new in copier.record("tensors"):
-        found = calls.history(old)
-        if found is None:
-            if names.HISTORY in old.__dict__:
-                new.__dict__[names.HISTORY] = old.__dict__[names.HISTORY]
-            continue
-        op, _, index = found
-        position = positions[id(memo[id(calls.producer(old))])]
-        calls.set_history(new, old, copier.copy(op), position, index)
-
-
 def _name_calls(copier: Copier, positions: dict[int, int]) -> None:
     """The keys under which functional models know their calls."""
-    memo = copier.memo
     for old, new in copier.record("ops"):
-        keys = old.__dict__.get(names.NODES)
-        if keys is None:
+        if names.NODES not in old.__dict__:
             continue
-        by_id = {id(op): op for op in old.operations}
-        twin_keys = set()
-        for key in keys:
-            op_id, position = calls.split_node_key(key)
-            call = calls.inbound(by_id[op_id])[position]
-            twin_keys.add(calls.node_key(copier.copy(by_id[op_id]), positions[id(memo[id(call)])]))
-        new.__dict__[names.NODES] = twin_keys
+        new.__dict__[names.NODES] = copier.name_calls(old.__dict__[names.NODES], old.operations, positions)
         if names.NNX_OPS in old.__dict__:
             ops = [copier.copy(op) for op in old.__dict__[names.NNX_OPS].values()]
             new.__dict__[names.NNX_OPS] = {id(op): op for op in ops}

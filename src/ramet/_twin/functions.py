@@ -124,7 +124,7 @@ def reaches_state(function: Any, copier: Copier) -> bool:
     """
     if _holds_known_state(function, copier):
         return True
-    stateful = copier.table("stateful")
+    stateful = copier.tables["stateful"]
     if id(function) in stateful:
         return True
     only_keras = is_importable(function)
@@ -149,20 +149,19 @@ def reaches_state(function: Any, copier: Copier) -> bool:
 
 def _holds_known_state(function: Any, copier: Copier) -> bool:
     """Whether a cell holds Keras state that has a twin already: so it is with what Keras puts around `build`."""
-    memo, plans = copier.memo, copier.plans
     for cell in function.__closure__ or ():
         try:
             value = cell.cell_contents
         except ValueError:  # an empty cell
             continue
-        if memo.get(id(value), value) is not value and plans[type(value)].is_state:
+        if copier.find(value, value) is not value and copier.plans[type(value)].is_state:
             return True
     return False
 
 
 def _leads_to(value: Any, function: Any, copier: Copier, *, only_keras: bool) -> Iterable[Any] | None:
     """What is reached from a value next; None if the value itself is state."""
-    known = copier.memo.get(id(value))
+    known = copier.find(value)
     if known is not None:
         return None if known is not value and _counts(value, copier, only_keras=only_keras) else ()
     if isinstance(value, types.FunctionType):
@@ -170,7 +169,7 @@ def _leads_to(value: Any, function: Any, copier: Copier, *, only_keras: bool) ->
             return ()
         if not only_keras and (rebinds_its_closure(value.__code__) or value.__dict__.keys() - {"__wrapped__"}):
             return None
-        return None if id(value) in copier.table("stateful") else function_parts(value)
+        return None if id(value) in copier.tables["stateful"] else function_parts(value)
     if isinstance(value, tuple | frozenset):
         return value
     if isinstance(value, types.MethodType):
@@ -193,7 +192,7 @@ class CellPlan(Shell):
             value = old.cell_contents
         except ValueError:  # an empty cell stays empty
             return super().copy(old, copier)
-        known = copier.memo.get(id(value), MISSING)
+        known = copier.find(value, MISSING)
         if known is MISSING and type(value) is types.MethodType and _is_quick(value, copier):
             known = copier.copy(value)
         if known is MISSING:
@@ -215,7 +214,8 @@ class CellPlan(Shell):
 def _is_quick(method: Any, copier: Copier) -> bool:
     """Whether a bound method can be copied without a look at anything else: its owner is known, its function closes over nothing."""
     function = method.__func__
-    return id(method.__self__) in copier.memo and type(function) is types.FunctionType and function.__closure__ is None
+    is_plain = type(function) is types.FunctionType and function.__closure__ is None
+    return is_plain and copier.find(method.__self__, MISSING) is not MISSING
 
 
 def wrongly_shared(copier: Copier) -> set[int]:
@@ -223,10 +223,9 @@ def wrongly_shared(copier: Copier) -> set[int]:
 
     Two functions may share a cell that only one of them assigns to. Whichever was looked at first could not know.
     """
-    memo = copier.memo
-    shared = [function for function in copier.record("functions") if memo[id(function)] is function]
+    shared = [function for function in copier.record("functions") if copier.find(function) is function]
     return {
         id(function)
         for function in shared
-        if any(memo.get(id(cell), cell) is not cell for cell in function.__closure__ or ())
+        if any(copier.find(cell, cell) is not cell for cell in function.__closure__ or ())
     }

@@ -14,14 +14,14 @@ from ramet._twin.values_by_name import copy_attributes, copy_known_attributes
 
 def copy_items(old: list[Any], new: Any, copier: Copier) -> None:
     """The twins of the items into a list."""
-    memo, plans, met = copier.memo, copier.plans, copier.large_ints
+    plans, met = copier.plans, copier.large_ints
     list.extend(
         new,
         [
             item
             if type(item) in ATOMS or (type(item) is int and item < SMALLEST_ID)
             else plans[type(item)].copy(item, copier)
-            if (twin := memo.get(id(item), MISSING)) is MISSING
+            if (twin := copier.find(item, MISSING)) is MISSING
             else twin
             for item in old
         ],

@@ -118,9 +118,10 @@ class ReducePlan(Assembly):
         return callable(old) and is_importable(old)
 
     def _reduced(self, old: Any, copier: Copier) -> Any:
-        cache = copier.table("reduced")
+        cache = copier.tables["reduced"]
         if id(old) not in cache:
             reducer = copyreg.dispatch_table.get(type(old))
+            copier.expect_anything()
             try:
                 with _quiet() if type(old).__module__ == "itertools" else contextlib.nullcontext():
                     cache[id(old)] = reducer(old) if reducer else old.__reduce_ex__(4)

@@ -22,7 +22,7 @@ def report_globals(copier: Copier) -> None:
     """Warn of variables that a function or class of the model reaches outside of it: both twins use them."""
     found: dict[str, str] = {}
     for what, value, advice in [*_globals(copier), *_in_classes(copier)]:
-        if _holds_variables(value) and copier.memo.get(id(value)) is not value:
+        if _holds_variables(value) and copier.find(value) is not value:
             found[what.format(kind=type(value).__name__)] = advice
     for what, advice in found.items():
         warnings.warn(f"{what} {advice}", SharedGlobalWarning, stacklevel=_level_of_the_caller())

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import Tensor
+from torch.nn import Parameter
 
 from ramet._twin.attributes import AttributesPlan
 from ramet._twin.classes import has_bare_new
@@ -23,9 +25,11 @@ class TensorPlan(Plan):
 
     def copy(self, old: Any, copier: Copier) -> Any:
         new = self._copy_data(old, copier)
-        if type(new) is not type(old):
-            new = _make_subclass(type(old), new, old.requires_grad)
-        elif old.is_leaf and old.requires_grad:
+        if type(old) is Parameter:
+            new.__class__ = Parameter  # as torch does when a lazy parameter gets its data
+        elif type(new) is not type(old):
+            new = Tensor._make_subclass(type(old), new, old.requires_grad)
+        if old.requires_grad and old.is_leaf:
             new.requires_grad_()
         copier.memo[id(old)] = new
         copier.kept.append(old)
@@ -36,28 +40,44 @@ class TensorPlan(Plan):
         return new
 
     def _copy_data(self, old: Any, copier: Copier) -> Any:
-        data = old.data if type(old) in _PLAIN else old.detach()  # the same, in a third of the time
-        if old.layout is not torch.strided or old.is_meta or old.is_quantized or type(data) is not torch.Tensor:
-            return data.clone()
+        data = old if type(old) in _PLAIN else old.detach()
+        if type(data) not in _PLAIN or old.layout is not _STRIDED or old.is_meta or old.is_quantized:
+            return _clone(data)
         memory = old.untyped_storage()
-        storages = copier.table("storages")
+        storages = copier.tables["storages"]
         key = memory._cdata
         holder = storages.get(key)  # a tensor over all of the twin's memory, or the memory itself
         if holder is None:
             copier.kept.append(memory)
             if memory.nbytes() == data.nbytes:
-                new = data.clone()
-                if new.stride() == data.stride():
+                new = _clone(data)
+                if data.is_contiguous() or new.stride() == data.stride():
                     storages[key] = new
                     return new
             holder = storages[key] = memory.clone()
-        twin_memory = holder.untyped_storage() if isinstance(holder, torch.Tensor) else holder
+        twin_memory = holder.untyped_storage() if isinstance(holder, Tensor) else holder
         empty = torch.empty(0, dtype=old.dtype, device=old.device)
         return empty.set_(twin_memory, old.storage_offset(), old.size(), old.stride())
 
 
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
-_make_subclass = torch.Tensor._make_subclass
+_PLAIN = (Tensor, Parameter)
+_STRIDED = torch.strided
+
+
+def _clone(tensor: Any) -> Any:
+    """What `tensor.detach().clone()` gives, without the tensor in between."""
+    if not tensor.requires_grad or not _is_grad_enabled():
+        return tensor.clone()
+    # Not `torch.no_grad()`: it takes longer than small tensors do.
+    _set_grad_enabled(_OFF)
+    try:
+        return tensor.clone()
+    finally:
+        _set_grad_enabled(_ON)
+
+
+_is_grad_enabled, _set_grad_enabled = torch._C.is_grad_enabled, torch._C._set_grad_enabled
+_ON, _OFF = True, False
 
 
 def _copy_hooks(old: Any, new: Any, copier: Copier) -> None:
@@ -111,7 +131,7 @@ class UninitializedPlan(Plan):
     """A parameter or buffer of a lazy module: it has no data yet."""
 
     def copy(self, old: Any, copier: Copier) -> Any:
-        options = {"requires_grad": old.requires_grad} if isinstance(old, torch.nn.Parameter) else {}
+        options = {"requires_grad": old.requires_grad} if isinstance(old, Parameter) else {}
         new = copier.memo[id(old)] = type(old)(device=old.device, dtype=old.dtype, **options)
         copy_attributes(old, new, copier)
         return new
@@ -151,7 +171,7 @@ def torch_plan(cls: type) -> Plan | None:
         return AttributesPlan(cls, is_state=True)
     if cls.__name__ == "_WrappedHook" and cls.__module__ == "torch.nn.modules.module":
         return AttributesPlan(cls)
-    if issubclass(cls, torch.Tensor):
+    if issubclass(cls, Tensor):
         return TensorPlan()
     if issubclass(cls, torch.nn.Module):
         return module_plan(cls)

@@ -25,7 +25,7 @@ class TuplePlan(Assembly):
         for item in old:
             kind = type(item)
             if kind not in ATOMS and (kind is not int or item >= SMALLEST_ID):
-                twin = memo.get(id(item), MISSING)
+                twin = copier.find(item, MISSING)
                 if twin is MISSING:
                     plan = plans[kind]
                     if plan.is_assembly or kind is int:

@@ -28,9 +28,9 @@ def replace_values(values: dict[Any, Any], put: Put, copier: Copier) -> None:
         put: Puts a value under a name where the twin keeps it for good, for ids that are known only in the finish step.
         copier: The walk.
     """
-    memo, plans = copier.memo, copier.plans
+    plans = copier.plans
     for name, value in [(name, value) for name, value in values.items() if type(value) not in ATOMS]:
-        new = memo.get(id(value), MISSING)
+        new = copier.find(value, MISSING)
         if new is MISSING:
             kind = type(value)
             if kind is int:
@@ -45,12 +45,12 @@ def replace_attributes(old: Any, target: dict[str, Any], handlers: dict[str, Han
     """As `replace_values`, for attributes of which some need something else than a copy."""
     waiting = [(name, value) for name, value in target.items() if type(value) not in ATOMS]
     waiting += [(name, target[name]) for name in handlers if type(target.get(name, waiting)) in ATOMS]
-    memo, plans = copier.memo, copier.plans
+    plans = copier.plans
     for name, value in waiting:
         if name in handlers:
             handlers[name](old, target, name, value, copier)
             continue
-        new = memo.get(id(value), MISSING)
+        new = copier.find(value, MISSING)
         if new is MISSING:
             kind = type(value)
             if kind is int:
@@ -86,11 +86,10 @@ def copy_known_attributes(old: Any, new: Any, copier: Copier) -> bool:
     attributes = getattr(old, "__dict__", None)
     if not attributes:
         return True
-    memo = copier.memo
     known = attributes.copy()
     for name, value in known.items():
         if type(value) not in ATOMS:
-            new_value = memo.get(id(value), MISSING)
+            new_value = copier.find(value, MISSING)
             if new_value is MISSING:
                 return False
             known[name] = new_value

@@ -35,6 +35,10 @@ class Walk:
         new = self.memo.get(id(old), MISSING)
         return self.plans[type(old)].copy(old, self) if new is MISSING else new  # type: ignore[arg-type]  # a Copier
 
+    def find(self, old: Any, default: Any = None) -> Any:
+        """The twin of `old` if there is one already, or the default."""
+        return self.memo.get(id(old), default)
+
     def copy_each(self, olds: Sequence[Any]) -> list[Any]:
         """The twins of several objects."""
         return [self.copy(old) for old in olds]
@@ -57,11 +61,35 @@ class Walk:
                 calls.put(new.__dict__[names.OUTBOUND], following)
         return positions
 
+    def write_histories(self, positions: dict[int, int]) -> None:
+        """Say of each tensor of the twin which call it comes from."""
+        for old, new in self.records["tensors"]:
+            found = calls.history(old)
+            if found is not None:
+                op, position, index = found
+                call = self.find(calls.inbound_at(op, position))
+                calls.set_history(new, old, self.find(op), positions[id(call)], index)
+            elif names.HISTORY in old.__dict__:
+                new.__dict__[names.HISTORY] = old.__dict__[names.HISTORY]
+
+    def name_calls(self, keys: Iterable[str], ops: Iterable[Any], positions: dict[int, int]) -> set[str]:
+        """The keys under which the twin of a functional model knows its calls."""
+        by_id = {id(op): op for op in ops}
+        twin_keys = set()
+        for key in keys:
+            number, position = calls.split_node_key(key)
+            call = self.find(calls.inbound_at(by_id[number], position))
+            twin_keys.add(calls.node_key(self.find(by_id[number]), positions[id(call)]))
+        return twin_keys
+
     def list_tracked(self) -> None:
         """Give each tracker of the twin the ids of what it tracks."""
         for _, new in self.records["trackers"]:
             stores = getattr(new, names.STORES)
             new.__dict__[names.STORED_IDS] = {name: set(map(id, store)) for name, (_, store) in stores.items()}
+
+    def expect_anything(self) -> None:
+        """Foreign code is about to run, which may lead from anywhere to anything."""
 
     def lend_memo(self) -> dict[int, Any]:
         """The memo as a dict, for foreign code."""

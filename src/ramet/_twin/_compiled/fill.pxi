@@ -31,7 +31,7 @@ cdef fill_attributes(Walk walk, Kind kind, object old, object new):
                 walk.values.append((old, target))
                 PyDict_SetItem(target, name, None)
             elif type(handler) is VALUE:
-                PyDict_SetItem(target, name, Walk.copy(walk, <object>value))
+                PyDict_SetItem(target, name, twin_of(walk, <object>value))
             else:
                 handler(old, target, name, <object>value, walk)
     if kind.wants_after:
@@ -62,6 +62,9 @@ cdef replace_values(Walk walk, Kind kind, object target):
         part = kind_of(walk, value)
         if kind.handlers is not None and PyDict_GetItem(kind.handlers, <object>name) is not NULL:
             continue
+        if is_sole(part, value):
+            PyDict_SetItem(target, <object>name, make_sole(walk, part, <object>value))
+            continue
         known = twin_in(walk.memo, value) if part.form != INT else NULL
         if known is not NULL:
             PyDict_SetItem(target, <object>name, <object>known)
@@ -86,6 +89,11 @@ cdef replace_values(Walk walk, Kind kind, object target):
         known = twin_in(walk.memo, <PyObject*>old)
         twin = make_twin(walk, part, old) if known is NULL else <object>known
         PyDict_SetItem(target, given, twin)
+
+
+cdef inline bint is_sole(Kind kind, PyObject* value):
+    """Whether nothing holds a container but the dict it was found in and the copy of that dict."""
+    return kind.is_plain and Py_REFCNT(value) == 2
 
 
 cdef replace_items(Walk walk, list target):
@@ -122,7 +130,7 @@ cdef object make_empty(Walk walk, object handler, object old):
         target = PyDict_Copy(attributes_of(old))
         set_attributes(new, target)
         for name, value in list(target.items()):
-            target[name] = [] if name in kept_empty else Walk.copy(walk, value)
+            target[name] = [] if name in kept_empty else twin_of(walk, value)
     return new
 
 

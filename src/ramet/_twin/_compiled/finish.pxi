@@ -19,6 +19,25 @@ cdef take_known_calls(Walk walk, object name, object old, object new, dict posit
         calls.put(target, known)
 
 
+cdef write_history(Walk walk, object old, object new, dict positions):
+    cdef PyObject* known = PyDict_GetItem(attributes_of(old), names.HISTORY)
+    if known is NULL:
+        return
+    history = <object>known
+    if history is not None and history[0] is not None:
+        op, position, index = history
+        position = position_of_twin(walk, op, position, positions)
+        # As the class of named tuples itself makes them.
+        history = tuple.__new__(type(history), (twin_of(walk, op), position, index))
+    PyDict_SetItem(attributes_of(new), names.HISTORY, history)
+
+
+cdef object position_of_twin(Walk walk, object op, object position, dict positions):
+    """Where the twin of a call stands among the calls of the twin of the op."""
+    call = attributes_of(op)[names.INBOUND][position]
+    return positions[id(twin_of(walk, call))]
+
+
 cdef object ids_in(object stores):
     """The ids of what stands in each store of a tracker."""
     cdef dict ids = {}

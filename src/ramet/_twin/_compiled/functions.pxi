@@ -95,7 +95,7 @@ cdef bint is_quick_method(Walk walk, PyObject* value):
 cdef object make_method(Walk walk, object old):
     owner = <object>twin_in(walk.memo, PyMethod_GET_SELF(old))
     function = <object>PyMethod_GET_FUNCTION(old)
-    twin = Walk.copy(walk, function)
+    twin = twin_of(walk, function)
     is_shared = twin is function and owner is <object>PyMethod_GET_SELF(old)
     new = old if is_shared else PyMethod_New(twin, owner)
     remember(walk, old, new)

@@ -22,38 +22,55 @@ cdef object make_shell(Walk walk, Kind kind, object old):
             kind.record.append((old, new))
         wait(walk, kind, old, new)
         return new
-    if kind.form == LIST:
-        new = (<list>old)[:]
+    if kind.is_plain:
+        new = start_plain(kind, old)
         remember(walk, old, new)
-        if not are_constant(walk, <list>new):
-            wait(walk, kind, old, new)
-        return new
-    if kind.form == DICT:
-        new = PyDict_Copy(old)
-        remember(walk, old, new)
-        if not have_constant_keys(walk, new):
-            new.clear()  # its keys have twins, too
-            walk.todo.append((kind.plan, old, new))
-        elif not have_constant_values(walk, new):
-            wait(walk, kind, old, new)
-        return new
-    if kind.form == ORDERED_DICT:
-        new = PyODict_New()
-        remember(walk, old, new)
-        if len(<dict>old) or has_own_attributes(old):
-            walk.todo.append((kind.plan, old, new))
+        walk.kept.append(old)  # so that it never looks as if no second way led to it
+        take_items(walk, kind, old, new)
         return new
     if kind.form == DEFAULT_DICT:
         new = kind.plan.start(old, walk)
         remember(walk, old, new)
         take_items_of_dict(walk, kind, old, new)
         return new
-    if kind.form == SET:
-        new = set()
-        remember(walk, old, new)
-        take_items_of_set(walk, kind, old, new)
-        return new
     return make_subclassed(walk, kind, old)
+
+
+cdef object make_sole(Walk walk, Kind kind, object old):
+    """The twin of a container that no second way leads to, so that no one will ask for it again."""
+    new = start_plain(kind, old)
+    set_aside(walk.memo, <size_t><PyObject*>old, new)
+    take_items(walk, kind, old, new)
+    return new
+
+
+cdef object start_plain(Kind kind, object old):
+    """A list or dict with the items of the original, or a set or OrderedDict without."""
+    if kind.form == LIST:
+        return (<list>old)[:]
+    if kind.form == DICT:
+        return PyDict_Copy(old)
+    if kind.form == ORDERED_DICT:
+        return PyODict_New()
+    return set()
+
+
+cdef take_items(Walk walk, Kind kind, object old, object new):
+    """Twins of the items, for what `start_plain` made; at once where that is nothing to do, else when its turn comes."""
+    if kind.form == LIST:
+        if not are_constant(walk, <list>new):
+            wait(walk, kind, old, new)
+    elif kind.form == DICT:
+        if not have_constant_keys(walk, new):
+            new.clear()  # its keys have twins, too
+            walk.todo.append((kind.plan, old, new))
+        elif not have_constant_values(walk, new):
+            wait(walk, kind, old, new)
+    elif kind.form == ORDERED_DICT:
+        if len(<dict>old) or has_own_attributes(old):
+            walk.todo.append((kind.plan, old, new))
+    else:
+        take_items_of_set(walk, kind, old, new)
 
 
 cdef object make_subclassed(Walk walk, Kind kind, object old):

@@ -6,37 +6,46 @@ cdef struct Slot:
 
 
 cdef class Memo:
-    """A dict from ids to twins. It forgets nothing, so a free slot ends every search."""
+    """A dict from ids to twins. It forgets nothing, so a free slot ends every search.
+
+    What no one can ask for is set aside, without a slot, until foreign code runs or an unknown id is asked for.
+    """
 
     cdef Slot* slots
     cdef size_t size  # of `slots`, a power of two
     cdef size_t used
     cdef list twins  # all that ever were in a slot
     cdef size_t* keys  # in the order they came; there is room for half as many as there are slots
+    cdef size_t* keys_aside
+    cdef size_t room_aside  # for keys
+    cdef list twins_aside
     cdef dict lent  # the same as a dict, for foreign code, which may put anything there
     cdef size_t known_to_lent  # how many of the keys
     cdef Py_ssize_t size_of_lent  # when it was lent
 
     def __cinit__(self):
         self.twins, self.lent, self.known_to_lent, self.size_of_lent = [], {}, 0, 0
+        self.twins_aside, self.room_aside = [], 256
         self.used, self.size = 0, 256
         self.slots = <Slot*>PyMem_Calloc(self.size, sizeof(Slot))
         self.keys = <size_t*>PyMem_Calloc(self.size // 2 + 1, sizeof(size_t))
-        if self.slots is NULL or self.keys is NULL:
+        self.keys_aside = <size_t*>PyMem_Calloc(self.room_aside, sizeof(size_t))
+        if self.slots is NULL or self.keys is NULL or self.keys_aside is NULL:
             raise MemoryError
 
     def __dealloc__(self):
         PyMem_Free(self.slots)
         PyMem_Free(self.keys)
+        PyMem_Free(self.keys_aside)
 
     def __len__(self):
-        return self.used
+        return self.used + len(self.twins_aside)
 
     def __contains__(self, number):
-        return find(self, address_of(number)) is not NULL
+        return find_anywhere(self, address_of(number)) is not NULL
 
     def __getitem__(self, number):
-        cdef PyObject* twin = find(self, address_of(number))
+        cdef PyObject* twin = find_anywhere(self, address_of(number))
         if twin is NULL:
             raise KeyError(number)
         return <object>twin
@@ -49,7 +58,7 @@ cdef class Memo:
 
     def get(self, number, default=None):
         """The twin of the object with this id, or the default."""
-        cdef PyObject* twin = find(self, address_of(number))
+        cdef PyObject* twin = find_anywhere(self, address_of(number))
         return default if twin is NULL else <object>twin
 
     def update(self, others):
@@ -58,8 +67,9 @@ cdef class Memo:
             self[number] = twin
 
     def items(self):
-        """The pairs of id and twin, in the order they came."""
+        """The pairs of id and twin."""
         cdef size_t index
+        take_all_in(self)
         return [(self.keys[index], <object>find(self, self.keys[index])) for index in range(self.used)]
 
     def lend(self):
@@ -103,6 +113,38 @@ cdef inline PyObject* find(Memo memo, size_t key) noexcept:
     return NULL
 
 
+cdef PyObject* find_anywhere(Memo memo, size_t key) except? NULL:
+    """As `find`, and among what was set aside."""
+    cdef PyObject* twin = find(memo, key)
+    if twin is NULL and len(memo.twins_aside):
+        take_all_in(memo)
+        twin = find(memo, key)
+    return twin
+
+
+cdef int set_aside(Memo memo, size_t key, object twin) except -1:
+    """Note the twin of an object that no one can ask for, since no second way leads to it."""
+    cdef size_t used = len(memo.twins_aside)
+    cdef size_t* keys
+    if used == memo.room_aside:
+        keys = <size_t*>PyMem_Realloc(memo.keys_aside, memo.room_aside * 2 * sizeof(size_t))
+        if keys is NULL:
+            raise MemoryError
+        memo.keys_aside, memo.room_aside = keys, memo.room_aside * 2
+    memo.keys_aside[used] = key
+    memo.twins_aside.append(twin)
+    return 0
+
+
+cdef take_all_in(Memo memo):
+    """Give what was set aside its slots."""
+    cdef size_t index
+    cdef list twins = memo.twins_aside
+    memo.twins_aside = []
+    for index in range(len(twins)):
+        keep(memo, memo.keys_aside[index], twins[index])
+
+
 cdef int keep(Memo memo, size_t key, object twin) except -1:
     cdef size_t slot = first_slot(memo, key)
     while memo.slots[slot].key != 0 and memo.slots[slot].key != key:
@@ -122,7 +164,7 @@ cdef int keep(Memo memo, size_t key, object twin) except -1:
 
 
 cdef int grow(Memo memo) except -1:
-    cdef size_t size = memo.size * 4
+    cdef size_t size = memo.size * 2
     cdef Slot* slots = <Slot*>PyMem_Calloc(size, sizeof(Slot))
     cdef size_t* keys = <size_t*>PyMem_Realloc(memo.keys, (size // 2 + 1) * sizeof(size_t))
     cdef Slot* before = memo.slots

@@ -14,6 +14,7 @@ cdef extern from "Python.h":
     object PyObject_GenericGetDict(object, void*)
     int PyObject_GenericSetDict(object, object, void*) except -1
     int PyObject_GenericSetAttr(object, object, object) except -1
+    Py_ssize_t Py_REFCNT(PyObject*)
     long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
     object PyODict_New()
 

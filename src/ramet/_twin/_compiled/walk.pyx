@@ -44,6 +44,9 @@ FORMS = {
     "attributes": ATTRIBUTES,
 }
 
+PLAIN = {LIST: list, DICT: dict, ORDERED_DICT: OrderedDict, SET: set}
+cdef object PLAIN_CLASSES = frozenset(PLAIN.values())
+
 BUILTINS = {
     LIST: list,
     LIST_SUBCLASS: list,
@@ -61,6 +64,7 @@ cdef class Kind:
     cdef object cls
     cdef object plan
     cdef object builtin  # list, dict or set, where `builtin.__new__` makes a whole one
+    cdef bint is_plain  # a list, dict, OrderedDict or set, and not of a subclass
     cdef bint is_state
     cdef bint is_assembly
     cdef bint is_batched
@@ -113,8 +117,13 @@ cdef class Walk:
 
     def copy(self, old):
         """The twin of `old`; the same answer however often it is asked."""
-        cdef PyObject* known = twin_in(self.memo, <PyObject*>old)
+        cdef PyObject* known = find_anywhere(self.memo, <size_t><PyObject*>old)
         return make_twin(self, kind_of(self, <PyObject*>old), old) if known is NULL else <object>known
+
+    def find(self, old, default=None):
+        """The twin of `old` if there is one already, or the default."""
+        cdef PyObject* known = known_twin(self, old)
+        return default if known is NULL else <object>known
 
     def copy_each(self, olds):
         """The twins of several objects."""
@@ -125,7 +134,7 @@ cdef class Walk:
         cdef PyObject* known
         cdef list twins = []
         for old in olds:
-            known = twin_in(self.memo, <PyObject*>old)
+            known = known_twin(self, old)
             if known is not NULL:
                 twins.append(<object>known)
         return twins
@@ -138,14 +147,34 @@ cdef class Walk:
             take_known_calls(self, names.OUTBOUND, old, new, None)
         return positions
 
+    def write_histories(self, dict positions):
+        """Say of each tensor of the twin which call it comes from."""
+        for old, new in self.records["tensors"]:
+            write_history(self, old, new, positions)
+
+    def name_calls(self, keys, ops, dict positions):
+        """The keys under which the twin of a functional model knows its calls."""
+        cdef dict by_id = {id(op): op for op in ops}
+        cdef set twin_keys = set()
+        for key in keys:
+            number, position = calls.split_node_key(key)
+            op = by_id[number]
+            twin_keys.add(calls.node_key(twin_of(self, op), position_of_twin(self, op, position, positions)))
+        return twin_keys
+
     def list_tracked(self):
         """Give each tracker of the twin the ids of what it tracks."""
         for _, new in self.records["trackers"]:
             attributes = attributes_of(new)
             attributes[names.STORED_IDS] = ids_in(attributes[names.STORES])
 
+    def expect_anything(self):
+        """Foreign code is about to run, which may lead from anywhere to anything."""
+        take_all_in(self.memo)
+
     def lend_memo(self):
         """The memo as a dict, for foreign code."""
+        self.expect_anything()
         return self.memo.lend()
 
     def take_memo_back(self):
@@ -165,6 +194,7 @@ cdef class Walk:
             elif self.todo:
                 plan, old, new = self.todo.pop()
                 self.filling = old
+                self.kept.append(old)  # what it holds must not look as if nothing else held it
                 plan.fill(old, new, self)
             elif self.filled:
                 plan, pairs = self.filled.popitem()
@@ -175,6 +205,20 @@ cdef class Walk:
 
 cdef inline PyObject* twin_in(Memo memo, PyObject* value) noexcept:
     return find(memo, <size_t>value)
+
+
+cdef inline PyObject* known_twin(Walk walk, object old) except? NULL:
+    """The twin of what Python code has; NULL if there is none."""
+    cdef PyObject* known = twin_in(walk.memo, <PyObject*>old)
+    if known is NULL and type(old) in PLAIN_CLASSES:  # others are never set aside
+        known = find_anywhere(walk.memo, <size_t><PyObject*>old)
+    return known
+
+
+cdef inline object twin_of(Walk walk, object old):
+    """What `walk.copy` answers, for an original that was met on the walk."""
+    cdef PyObject* known = twin_in(walk.memo, <PyObject*>old)
+    return make_twin(walk, kind_of(walk, <PyObject*>old), old) if known is NULL else <object>known
 
 
 cdef inline int remember(Walk walk, object old, object new) except -1:
@@ -230,6 +274,7 @@ cdef Kind new_kind(Walk walk, object cls):
     # These plans serve subclasses, too.
     if kind.form == SET and cls is not set:
         kind.form = SET_SUBCLASS
+    kind.is_plain = kind.form in PLAIN and cls is PLAIN[kind.form]
     if kind.form in BUILTINS:
         if has_bare_new(cls, BUILTINS[kind.form]):
             kind.builtin = BUILTINS[kind.form]
