@@ -14,7 +14,13 @@ from bench.ratio import BACKENDS
 from bench.store import machine
 
 # On the CPU, without start-up chatter.
-QUIET = {"CUDA_VISIBLE_DEVICES": "-1", "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
+# Without oneDNN, of which TensorFlow talks whenever it is imported, and which no way of copying uses.
+QUIET = {
+    "CUDA_VISIBLE_DEVICES": "-1",
+    "JAX_PLATFORMS": "cpu",
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+    "TF_ENABLE_ONEDNN_OPTS": "0",
+}
 
 
 def measure_backends(backends: tuple[str, ...] = BACKENDS, topics: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import gc
 import os
+from importlib.metadata import version
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -9,10 +10,12 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 # oneDNN's bfloat16 kernels use instructions that not every processor has; TensorFlow then dies without a word.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
-# Half of a run on JAX is compiling programs that run once: they are neither optimised nor fused. A JAX that no longer
-# knows one of these flags ends the process and names it.
+# Half of a run on JAX is compiling programs that run once: they are neither optimised nor fused. A JAX that does not
+# know a flag ends the process; JAX 0.11 no longer knows the second.
 if os.environ.get("KERAS_BACKEND") == "jax":
-    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
+    knows_emitters = tuple(int(part) for part in version("jaxlib").split(".")[:2]) < (0, 11)
+    unfused = " --xla_cpu_use_fusion_emitters=false" if knows_emitters else ""
+    os.environ.setdefault("XLA_FLAGS", f"--xla_backend_optimization_level=0{unfused}")
 # A twin compiles what its original compiled.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parent.parent / ".jax-cache"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
