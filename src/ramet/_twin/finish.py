@@ -59,9 +59,10 @@ def _original(tensor: Any, copier: Copier) -> Any:
 def _name_calls(copier: Copier, positions: dict[int, int]) -> None:
     """The keys under which functional models know their calls."""
     for old, new in copier.record("ops"):
-        if names.NODES not in old.__dict__:
+        keys = old.__dict__.get(names.NODES)
+        if keys is None:
             continue
-        new.__dict__[names.NODES] = copier.name_calls(old.__dict__[names.NODES], old.operations, positions)
+        new.__dict__[names.NODES] = copier.name_calls(keys, old.operations, positions)
         if names.NNX_OPS in old.__dict__:
             ops = [copier.copy(op) for op in old.__dict__[names.NNX_OPS].values()]
             new.__dict__[names.NNX_OPS] = {id(op): op for op in ops}

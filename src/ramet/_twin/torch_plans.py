@@ -29,7 +29,7 @@ class TensorPlan(Plan):
             new.__class__ = Parameter  # as torch does when a lazy parameter gets its data
         elif type(new) is not type(old):
             new = Tensor._make_subclass(type(old), new, old.requires_grad)
-        if old.requires_grad and old.is_leaf:
+        if old.requires_grad and old.is_leaf and not new.requires_grad:
             new.requires_grad_()
         copier.memo[id(old)] = new
         copier.kept.append(old)

@@ -68,7 +68,7 @@ class Walk:
             if found is not None:
                 op, position, index = found
                 call = self.find(calls.inbound_at(op, position))
-                calls.set_history(new, old, self.find(op), positions[id(call)], index)
+                calls.set_history(new, old, self.copy(op), positions[id(call)], index)
             elif names.HISTORY in old.__dict__:
                 new.__dict__[names.HISTORY] = old.__dict__[names.HISTORY]
 
@@ -79,7 +79,7 @@ class Walk:
         for key in keys:
             number, position = calls.split_node_key(key)
             call = self.find(calls.inbound_at(by_id[number], position))
-            twin_keys.add(calls.node_key(self.find(by_id[number]), positions[id(call)]))
+            twin_keys.add(calls.node_key(self.copy(by_id[number]), positions[id(call)]))
         return twin_keys
 
     def list_tracked(self) -> None:
