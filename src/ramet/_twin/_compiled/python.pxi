@@ -9,6 +9,9 @@ from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 
 cdef extern from "Python.h":
     PyTypeObject PyBaseObject_Type
+    int PY_VERSION_HEX
+    unsigned long Py_TPFLAGS_MANAGED_DICT
+    bint PyType_HasFeature(PyTypeObject*, unsigned long)
 
     PyObject** _PyObject_GetDictPtr(object)
     object PyObject_GenericGetDict(object, void*)
@@ -57,4 +60,7 @@ cdef inline object attributes_of(object value):
 
 
 cdef inline int set_attributes(object value, object attributes) except -1:
+    # Since Python 3.13, attributes stand in the object itself; only the setter of `__dict__` knows to take them out there.
+    if PY_VERSION_HEX >= 0x030D0000 and PyType_HasFeature((<PyObject*>value).ob_type, Py_TPFLAGS_MANAGED_DICT):
+        return PyObject_GenericSetAttr(value, "__dict__", attributes)
     return PyObject_GenericSetDict(value, attributes, NULL)
