@@ -13,8 +13,7 @@ from typing import Any
 from bench.ratio import BACKENDS
 from bench.store import machine
 
-# On the CPU, without start-up chatter.
-# Without oneDNN, of which TensorFlow talks whenever it is imported, and which no way of copying uses.
+# On the CPU, without start-up chatter; so without oneDNN, which TensorFlow announces and no way of copying uses.
 QUIET = {
     "CUDA_VISIBLE_DEVICES": "-1",
     "JAX_PLATFORMS": "cpu",

@@ -45,8 +45,8 @@ def history(tensor: Any) -> tuple[Any, int, int] | None:
 
 def producer(tensor: Any) -> Any:
     """The call that made a tensor, or None."""
-    found = getattr(tensor, names.HISTORY, None)
-    return None if found is None or found[0] is None else inbound_at(found[0], found[1])
+    found = history(tensor)
+    return None if found is None else inbound_at(found[0], found[1])
 
 
 def set_history(tensor: Any, like: Any, op: Any, position: int, index: int) -> None:

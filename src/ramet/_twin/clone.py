@@ -43,7 +43,8 @@ def clone(
 ) -> Any:
     """The twin of a model, or of a collection of them; see `ramet.clone`.
 
-    `replace` says, by id, which object stands in the twin for which of the original: every reference changes.
+    `replace` says, by id, which object stands in the twin for which of the original: every reference changes. Layers
+    and variables, that is; bare lists, dicts and sets that one object holds are not looked up.
     """
     check_version()
     roots = _roots(target)
