@@ -63,7 +63,7 @@ def test_weights_files_are_compared(ramet, tmp_path):
 
 
 def test_a_picture_is_written_and_the_exit_code_still_tells(ramet, tiny, other, tmp_path):
-    done = ramet("diff", tiny, other, "--html", "d.html")
+    done = ramet("diff", tiny, other, "--draw", "d.html")
 
     assert (done.code, done.out, done.err) == (1, "", "wrote d.html\n")
     assert "</html>" in (tmp_path / "d.html").read_text()

@@ -208,7 +208,7 @@ def test_an_edit_that_finds_nothing_is_refused(ramet, model, tmp_path):
 def test_verify_draws_where_files_differ(ramet, model, tmp_path):
     model.get_layer("logits").bias.assign([0.0, 1.0])
     model.save(tmp_path / "other.keras")
-    done = ramet("verify", "model.keras", "other.keras", "--only", "state,outputs", "--html", "page.html")
+    done = ramet("verify", "model.keras", "other.keras", "--only", "state,outputs", "--draw", "page.html")
 
     assert (done.code, done.err) == (1, "wrote page.html\n")
     assert "began at logits" in done.out
@@ -216,7 +216,7 @@ def test_verify_draws_where_files_differ(ramet, model, tmp_path):
 
 
 def test_verify_refuses_one_picture_of_several_reports(ramet, model):
-    done = ramet("verify", "model.keras", "model.keras", "--backends", "jax,torch", "--html", "page.html")
+    done = ramet("verify", "model.keras", "model.keras", "--backends", "jax,torch", "--draw", "page.html")
 
     assert (done.code, done.err.partition("\n")[0]) == (
         2,

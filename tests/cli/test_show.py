@@ -1,6 +1,7 @@
 """`ramet show`."""
 
 import json
+import re
 
 from ramet._graph import from_json
 from tests.files.build import DENSE_WEIGHTS, TINY, archive, dense, legacy, one_layer, weights
@@ -105,3 +106,15 @@ def test_a_picture_is_written(ramet, tiny, tmp_path):
 
     assert (done.code, done.out, done.err) == (0, "", "wrote m.html\n")
     assert "</html>" in (tmp_path / "m.html").read_text()
+
+
+def test_draw_goes_from_left_to_right(ramet, tiny, tmp_path):
+    sizes = {}
+    for name, options in {"down.svg": [], "right.svg": ["--rankdir", "LR"], "folded.svg": ["--columns", "2"]}.items():
+        done = ramet("show", tiny, "--draw", name, *options)
+        assert (done.code, done.out, done.err) == (0, "", f"wrote {name}\n")
+        found = re.search(r'width="([\d.]+)" height="([\d.]+)"', (tmp_path / name).read_text())
+        sizes[name] = tuple(map(float, found.groups()))
+
+    assert sizes["down.svg"][0] < sizes["folded.svg"][0] < sizes["right.svg"][0]
+    assert sizes["down.svg"][1] > sizes["right.svg"][1]

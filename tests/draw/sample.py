@@ -1,5 +1,7 @@
 """Graphs that are drawn in tests, besides those of tests/graph."""
 
+from typing import Any
+
 from ramet._diff import diff_graphs
 from ramet._draw import Picture, draw_graph
 from ramet._graph import Argument, Call, Graph, Op, Ref, VariableSpec, freeze
@@ -99,9 +101,18 @@ def before_and_after() -> tuple[Graph, Graph]:
     return before.with_changes(ops=old), after.with_changes(ops=ops)
 
 
-def diff_picture() -> Picture:
+def diff_picture(**options: Any) -> Picture:
     before, after = before_and_after()
-    return draw_graph(after, diff_graphs(before, after), before=before)
+    return draw_graph(after, diff_graphs(before, after), before=before, **options)
+
+
+def wrapped() -> Graph:
+    """A long model inside a short one."""
+    inner = Op("inner", "model", "Functional", graph=chain(*(f"d{number}" for number in range(11))))
+    calls = (call("x"), call("inner", Ref("x")))
+    return Graph(
+        "wrapped", "Functional", ops=(input_op("x"), inner), calls=calls, inputs=Ref("x"), outputs=Ref("inner")
+    )
 
 
 def wide_tree() -> Graph:
@@ -124,4 +135,13 @@ PICTURES = {
     "tied": lambda: draw_graph(wide_tree()),
     "hostile": lambda: draw_graph(hostile()),
     "diff": diff_picture,
+    "unet_from_left": lambda: draw_graph(unet(), rankdir="LR"),
+    "unet_in_columns": lambda: draw_graph(unet(), columns=3),
+    "unet_in_lines": lambda: draw_graph(unet(), rankdir="LR", columns=3),
+    "masked_from_left": lambda: draw_graph(sample.masked(), rankdir="LR"),
+    "nested_from_left": lambda: draw_graph(sample.nested(), rankdir="LR", columns=2),
+    "residual_in_columns": lambda: draw_graph(big.grow(60), columns=4),
+    "tree_from_left": lambda: draw_graph(tree(), rankdir="LR", columns=2),
+    "diff_from_left": lambda: diff_picture(rankdir="LR", columns=2),
+    "inside_in_columns": lambda: draw_graph(wrapped(), columns=2),
 }

@@ -1,14 +1,15 @@
 """The page in a real browser: opened from disk, looked at, clicked and typed into."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 from ramet._diff import diff_graphs
 from ramet._draw import Picture, draw_graph
-from ramet._draw.place import place
-from tests.draw.sample import HOSTILE, PICTURES, chain, diff_picture, hostile, inception, tree
+from ramet._draw.place import edge_path, place
+from tests.draw.sample import HOSTILE, PICTURES, chain, diff_picture, hostile, inception, tree, unet
 from tests.draw.visit import Visit
 from tests.graph import big, sample
 from tests.graph.sample import config
@@ -54,6 +55,63 @@ def test_boxes_placed_alike_when_everything_is_open(visit: Open) -> None:
     for number, shown in page.spots().items():
         spot = spots[int(number)]
         assert shown == pytest.approx((spot.x, spot.y, spot.width, spot.height), abs=0.01)
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_the_page_draws_edges_as_the_svg_does(visit: Open, name: str) -> None:
+    """Compared by the corners of what all edges cover: the page writes its paths in other words."""
+    picture = PICTURES[name]()
+    script = (
+        """all => all.map(one => { const { x, y, width, height } = one.getBBox(); return [x, y, width, height]; })"""
+    )
+    shown = visit(picture).page.eval_on_selector_all("path.edge", script)
+
+    placed = place(picture._scene, lambda box: box.is_open)
+    expected = []
+    for number in filter(placed.bends.__contains__, placed.spots):
+        for edge in picture._scene.boxes[number].edges:
+            _, xs, ys = zip(*edge_path(edge, placed, number), strict=True)
+            expected.append([min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)])
+    assert len(shown) == len(expected)
+    for one, other in zip(shown, expected, strict=True):
+        assert one == pytest.approx(other, abs=0.1)
+
+
+def test_a_key_turns_the_picture(visit: Open) -> None:
+    picture = draw_graph(inception(10), columns=2)
+    page = visit(picture)
+    down = page.spots()
+    page.press("r")
+    turned = page.spots()
+    picture._scene.rankdir = "LR"
+    expected = place(picture._scene, lambda box: box.is_open).spots
+    page.press("r")
+
+    for number, spot in turned.items():
+        there = expected[int(number)]
+        assert spot == pytest.approx((there.x, there.y, there.width, there.height), abs=0.01)
+    assert page.spots() == down
+
+
+def test_arrows_follow_the_edges_from_left_to_right(visit: Open) -> None:
+    page = visit(draw_graph(unet(), rankdir="LR", columns=2), "#down_0")
+    page.page.locator('.box[aria-label*=", down_0"]').first.focus()
+    walked = []
+    for key in ("ArrowRight", "ArrowRight", "ArrowLeft", "ArrowLeft"):
+        page.press(key)
+        walked.append(page.focused().split(", ")[1])
+
+    assert walked == ["pool_0", "down_1", "pool_0", "down_0"]
+
+
+@pytest.mark.parametrize("options", [{"rankdir": "LR"}, {"columns": 5}, {"rankdir": "LR", "columns": 5}])
+def test_a_crowded_page_in_another_direction_keeps_its_edges(visit: Open, options: dict[str, Any]) -> None:
+    page = visit(draw_graph(big.grow(700), **options))
+    page.press("e")
+    box, edges = page.page.locator(".box").count(), page.page.locator("path.edge").count()
+
+    assert box > 5
+    assert edges >= box // 2
 
 
 def test_a_click_shows_the_panel(visit: Open) -> None:

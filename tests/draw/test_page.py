@@ -3,12 +3,14 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import ramet
 from ramet._draw import draw_graph
 from ramet.errors import ArgumentError
-from tests.draw.sample import PICTURES, chain, hostile
+from tests.draw.sample import PICTURES, before_and_after, chain, hostile
 from tests.graph import big
 
 
@@ -77,16 +79,44 @@ def test_save_goes_by_the_end_of_the_name(tmp_path: Path) -> None:
     assert sorted(file.name for file in tmp_path.iterdir()) == ["m.SVG", "m.html"]
 
 
-def test_save_refuses_a_name_that_does_not_say_what_it_shall_be(tmp_path: Path) -> None:
+def test_an_unsupported_extension_is_refused_with_the_supported_ones(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError) as caught:
-        draw_graph(chain("a")).save(tmp_path / "m.png")
+        draw_graph(chain("a")).save(tmp_path / "m.jpeg")
 
     assert str(caught.value) == (
-        "Cannot save the picture as 'm.png': its end does not say what it shall be.\n"
-        "  expected: a name that ends in .html or .svg\n"
+        "Cannot save the picture as 'm.jpeg': the file extension '.jpeg' is not supported.\n"
+        "  expected: a name that ends in .html, .svg, .png or .pdf\n"
         "  fix: save it as 'm.html' or 'm.svg'."
     )
+    with pytest.raises(ArgumentError, match="it has no file extension"):
+        draw_graph(chain("a")).save(tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"rankdir": "RL"}, "Cannot draw with rankdir='RL'.\n  expected: 'TB', from top to bottom, or 'LR'"),
+        ({"columns": 0}, "Cannot draw with columns=0.\n  expected: a whole number from 1"),
+        ({"columns": 2.5}, "Cannot draw with columns=2.5."),
+    ],
+)
+def test_a_direction_that_does_not_exist_is_refused(options: dict[str, Any], told: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        draw_graph(chain("a"), **options)
+
+    assert str(caught.value).startswith(told)
+
+
+def test_draw_takes_a_direction_for_a_model_and_for_a_diff(tmp_path: Path) -> None:
+    before, after = before_and_after()
+    ramet.draw(after, tmp_path / "m.svg", rankdir="LR")
+    ramet.draw(after, tmp_path / "d.svg", before=before, rankdir="LR", columns=2)
+
+    assert (tmp_path / "m.svg").read_text(encoding="utf-8") == draw_graph(after, rankdir="LR").to_svg()
+    assert (tmp_path / "d.svg").read_text(encoding="utf-8") == PICTURES["diff_from_left"]().to_svg()
+    with pytest.raises(ArgumentError, match="scale= needs a .png path"):
+        ramet.draw(after, scale=2)
 
 
 def test_what_was_there_stays_when_saving_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

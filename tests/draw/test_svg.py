@@ -4,6 +4,7 @@ import os
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,6 +34,53 @@ def test_the_svg_is_xml_without_scripts_or_addresses(name: str) -> None:
     assert re.findall(r"\w+://[^\"]*", drawn) == ["http://www.w3.org/2000/svg"]
 
 
+# What CairoSVG, librsvg, Inkscape, Chromium and svglib draw alike. What is not listed was not tried in all of them.
+ATTRIBUTES = {
+    "svg": {"width", "height", "viewBox", "font-family", "role"},
+    "title": set(),
+    "g": set(),
+    "rect": {"x", "y", "width", "height", "rx", "fill", "stroke", "stroke-width", "stroke-dasharray"},
+    "circle": {"cx", "cy", "r", "fill", "stroke", "stroke-width"},
+    "path": {"d", "fill", "stroke", "stroke-width", "stroke-dasharray"},
+    "text": {"x", "y", "font-size", "fill", "text-anchor", "font-weight"},
+}
+# The outline of a label, painted before the label itself.
+OUTLINE = {"stroke", "stroke-width", "stroke-linejoin", "aria-hidden"}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_the_svg_uses_only_what_every_renderer_knows(name: str) -> None:
+    root = ET.fromstring(PICTURES[name]().to_svg())
+
+    for element in root.iter():
+        tag = element.tag.rpartition("}")[2]
+        allowed = ATTRIBUTES[tag] | (OUTLINE if element.get("aria-hidden") else set())
+        assert set(element.attrib) <= allowed, ET.tostring(element)
+        for key in ("fill", "stroke"):
+            assert re.fullmatch(r"#[0-9a-f]{6}|none", element.get(key, "none"))
+        assert element.get("font-weight", "bold") == "bold"
+        assert re.fullmatch(r"[MLHVCZ0-9. -]*", element.get("d", ""))
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_no_outline_is_painted_over_a_label(name: str) -> None:
+    """CairoSVG does not know `paint-order`: an outline on the label itself would cover its letters."""
+    texts = list(ET.fromstring(PICTURES[name]().to_svg()).iter("{http://www.w3.org/2000/svg}text"))
+    for text, after in zip(texts, [*texts[1:], None], strict=True):
+        if text.get("stroke") is None:
+            assert text.get("fill") != "#ffffff" or text.get("font-weight") == "bold"  # on a coloured ground
+            continue
+        assert after is not None
+        assert (after.text, after.get("x"), after.get("y"), after.get("text-anchor")) == (
+            text.text,
+            text.get("x"),
+            text.get("y"),
+            text.get("text-anchor"),
+        )
+        assert after.get("stroke") is None
+        assert after.get("fill") != text.get("stroke")
+
+
 def test_a_hostile_name_is_shown_as_text() -> None:
     root = ET.fromstring(draw_graph(hostile()).to_svg())
 
@@ -41,8 +89,10 @@ def test_a_hostile_name_is_shown_as_text() -> None:
     assert "a\\u202eb\\x1b[31m\\n" in titles
 
 
-def test_boxes_of_one_row_do_not_overlap() -> None:
-    root = ET.fromstring(draw_graph(unet()).to_svg())
+@pytest.mark.parametrize("rankdir", ["TB", "LR"])
+@pytest.mark.parametrize("columns", [1, 2, 3, 5])
+def test_boxes_do_not_overlap(rankdir: Any, columns: int) -> None:
+    root = ET.fromstring(draw_graph(unet(), rankdir=rankdir, columns=columns).to_svg())
 
     frames = [
         tuple(float(rect.get(key, "0")) for key in ("x", "y", "width", "height"))

@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ramet._cli.command import Command
+from ramet._cli.drawing import add_drawing, check_drawing, direction, save_picture
 from ramet._cli.exit_code import ExitCode
 from ramet._cli.option import file_name
-from ramet._cli.terminal import Progress, has_colour, paint, say, tell
-from ramet._cli.writing import check_target
+from ramet._cli.terminal import Progress, has_colour, paint, say
 
 if TYPE_CHECKING:
     from ramet._diff import Diff
@@ -32,22 +31,21 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     way = parser.add_mutually_exclusive_group()
     way.add_argument("--json", action="store_true", help="as JSON, with every change")
     way.add_argument("--markdown", action="store_true", help="as Markdown, for a pull request")
-    way.add_argument("--html", type=file_name, metavar="OUT", help="draw it: a page to explore (.html), or a .svg")
+    add_drawing(parser, way, "draw it on the graph")
 
 
 def _run(options: argparse.Namespace) -> int:
     from ramet._files import read_archive
 
-    if options.html is not None:
-        check_target(options.html, ".html", ".svg")
+    check_drawing(options)
     with read_archive(options.before) as before, read_archive(options.after) as after:
         diff = compare(before, after)
         if options.json:
             say(diff.to_json())
         elif options.markdown:
             say(diff.to_markdown())
-        elif options.html is not None:
-            _draw(before, after, diff, options.html)
+        elif options.picture is not None:
+            _draw(before, after, diff, options)
         else:
             say(diff_text(diff, colour=has_colour(sys.stdout, wanted=not options.no_color)))
     return ExitCode.DIFFERENT if diff else ExitCode.DONE
@@ -75,11 +73,11 @@ class _Told:
         return self._weights.read(path)
 
 
-def _draw(before: ModelFile, after: ModelFile, diff: Diff, target: Path) -> None:
+def _draw(before: ModelFile, after: ModelFile, diff: Diff, options: argparse.Namespace) -> None:
     from ramet._draw import draw_graph
 
-    draw_graph(after.graph, diff, after.weights, before=before.graph).save(target)
-    tell(f"wrote {target}")
+    picture = draw_graph(after.graph, diff, after.weights, before=before.graph, **direction(options))
+    save_picture(picture, options)
 
 
 def diff_text(diff: Diff, *, colour: bool) -> str:
@@ -105,7 +103,7 @@ COMMAND = Command(
     (
         ("ramet diff before.keras after.keras", "what changed, in sections"),
         ("ramet diff a.keras b.keras --markdown", "for a pull request"),
-        ("ramet diff a.keras b.keras --html d.html", "drawn on the graph, to explore"),
+        ("ramet diff a.keras b.keras --draw d.html", "drawn on the graph, to explore"),
         ("ramet diff a.weights.h5 b.weights.h5 --json", "for programs; docs/cli.md tells the schema"),
     ),
     _add_arguments,

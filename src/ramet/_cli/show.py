@@ -7,14 +7,13 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ramet._cli.command import Command
+from ramet._cli.drawing import add_drawing, check_drawing, direction, save_picture
 from ramet._cli.exit_code import ExitCode
 from ramet._cli.option import file_name
-from ramet._cli.terminal import Progress, has_colour, paint, say, tell
-from ramet._cli.writing import check_target
+from ramet._cli.terminal import Progress, has_colour, paint, say
 
 if TYPE_CHECKING:
     from ramet._files import ModelFile, Weights
@@ -36,24 +35,18 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     way.add_argument(
         "--json", action="store_true", help="as JSON: the graph, the variables, and what the file says of itself"
     )
-    way.add_argument(
-        "--html",
-        type=file_name,
-        metavar="OUT",
-        help="draw the model: a page to explore (.html), with --weights a histogram of each; or a .svg",
-    )
+    add_drawing(parser, way, "draw the model, with --weights a histogram of each variable")
 
 
 def _run(options: argparse.Namespace) -> int:
     from ramet._files import read_archive
 
-    if options.html is not None:
-        check_target(options.html, ".html", ".svg")
+    check_drawing(options)
     with read_archive(options.file) as file:
         if options.json:
             say(_json(file, weights=options.weights))
-        elif options.html is not None:
-            _draw(file, options.html, weights=options.weights)
+        elif options.picture is not None:
+            _draw(file, options)
         else:
             say(show_text(file, weights=options.weights, colour=has_colour(sys.stdout, wanted=not options.no_color)))
     return ExitCode.DONE
@@ -124,11 +117,11 @@ def _json(file: ModelFile, *, weights: bool) -> str:
     return f'{json.dumps(head, indent=1)[:-2]},\n "graph": {to_json(graph).strip()}}}'
 
 
-def _draw(file: ModelFile, target: Path, *, weights: bool) -> None:
+def _draw(file: ModelFile, options: argparse.Namespace) -> None:
     from ramet._draw import draw_graph
 
-    draw_graph(file.graph, weights=file.weights if weights else None).save(target)
-    tell(f"wrote {target}")
+    weights = file.weights if options.weights else None
+    save_picture(draw_graph(file.graph, weights=weights, **direction(options)), options)
 
 
 COMMAND = Command(
@@ -138,7 +131,8 @@ COMMAND = Command(
     (
         ("ramet show model.keras", "every layer, also those inside layers"),
         ("ramet show model.weights.h5 --weights", "every variable with its range and a digest of its bytes"),
-        ("ramet show model.keras --html model.html", "a page to explore, which opens from disk"),
+        ("ramet show model.keras --draw model.html", "a page to explore, which opens from disk"),
+        ("ramet show model.keras --draw model.pdf --rankdir LR", "a drawing for a paper, from left to right"),
         ("ramet show model.keras --json | jq .parameters", "for programs; docs/cli.md tells the schema"),
     ),
     _add_arguments,

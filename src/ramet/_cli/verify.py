@@ -7,14 +7,13 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ramet._cli.command import Command
+from ramet._cli.drawing import add_drawing, check_drawing, direction, save_picture
 from ramet._cli.exit_code import ExitCode
 from ramet._cli.option import add_loading, comma_list, file_name, loading_arguments
-from ramet._cli.terminal import Progress, has_colour, is_terminal, printable, say, tell
-from ramet._cli.writing import check_target
+from ramet._cli.terminal import Progress, has_colour, is_terminal, printable, say
 from ramet.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -50,23 +49,17 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--skip", type=comma_list, metavar="CHECKS", help="leave these checks out")
     parser.add_argument("--seed", type=int, metavar="N", default=0, help="of the inputs and of random layers")
     parser.add_argument("--json", action="store_true", help="as JSON")
-    parser.add_argument(
-        "--html",
-        type=file_name,
-        metavar="OUT",
-        help="also draw it: a page that opens at the first value that differs (.html), or a .svg",
-    )
+    add_drawing(parser, parser, "also draw it, opened at the first value that differs")
     add_loading(parser)
 
 
 def _run(options: argparse.Namespace) -> int:
-    if options.html is not None:
-        check_target(options.html, ".html", ".svg")
-        if options.twin is not None and options.backends:
-            raise ArgumentError(
-                "Cannot draw two files on several backends: each has a report of its own.",
-                fix="leave --backends out, or --html.",
-            )
+    check_drawing(options)
+    if options.picture is not None and options.twin is not None and options.backends:
+        raise ArgumentError(
+            "Cannot draw two files on several backends: each has a report of its own.",
+            fix="leave --backends out, or --draw.",
+        )
     if options.twin is not None:
         return _on_each(options) if options.backends else _two_files(options)
     if not options.backends:
@@ -78,8 +71,8 @@ def _run(options: argparse.Namespace) -> int:
 
     report = verify_one_file(options)
     _say(report, options)
-    if options.html is not None:
-        _draw(report, None, options.html)
+    if options.picture is not None:
+        _draw(report, None, options)
     return ExitCode.DONE if report.ok else ExitCode.DIFFERENT
 
 
@@ -100,12 +93,12 @@ def _two_files(options: argparse.Namespace) -> int:
             *models, tolerance=options.tolerance, only=options.only, skip=options.skip, seed=options.seed
         )
     _say(report, options)
-    if options.html is not None:
-        _draw(report, models[1], options.html)
+    if options.picture is not None:
+        _draw(report, models[1], options)
     return ExitCode.DONE if report.ok else ExitCode.DIFFERENT
 
 
-def _draw(report: Report, twin: Any, target: Path) -> None:
+def _draw(report: Report, twin: Any, options: argparse.Namespace) -> None:
     from ramet._verify.picture import picture_of
 
     weights = None
@@ -113,8 +106,7 @@ def _draw(report: Report, twin: Any, target: Path) -> None:
         from ramet._capture.weights import LiveWeights
 
         weights = LiveWeights(twin)
-    picture_of(report, weights).save(target)
-    tell(f"wrote {target}")
+    save_picture(picture_of(report, weights, **direction(options)), options)
 
 
 def _on_each(options: argparse.Namespace) -> int:
@@ -187,7 +179,7 @@ COMMAND = Command(
         ("ramet verify a.keras b.keras --backends jax,torch", "on each of these backends"),
         ("ramet verify model.keras --backends jax,torch,tensorflow", "one file: the same outputs everywhere?"),
         ("ramet verify a.keras b.keras --only state --tolerance 1e-6", "are the weights close?"),
-        ("ramet verify a.keras b.keras --html page.html", "a page that opens at the first value that differs"),
+        ("ramet verify a.keras b.keras --draw page.html", "a page that opens at the first value that differs"),
     ),
     _add_arguments,
     _run,

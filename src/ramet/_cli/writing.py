@@ -26,8 +26,8 @@ def check_target(path: Path, *endings: str) -> None:
     """
     if path.suffix.lower() not in endings:
         raise ArgumentError(
-            f"Cannot write '{path}': its end does not say what it shall be.",
-            expected=f"a name that ends in {' or '.join(endings)}",
+            f"Cannot write '{path}': the file extension is not supported.",
+            expected=f"a name that ends in {' or '.join(filter(None, [', '.join(endings[:-1]), endings[-1]]))}",
             fix=f"write to '{path.with_suffix(endings[0]).name}'." if path.stem else "give it a name.",
         )
     folder = Path(os.path.realpath(path)).parent

@@ -1,5 +1,6 @@
-"""Pictures of models and of differences: a page that opens from disk, an SVG. Nothing here knows Keras."""
+"""Pictures of models and of differences: a page that opens from disk, or a drawing (SVG, PNG, PDF). Nothing here knows Keras."""
 
-from ramet._draw.picture import Picture, draw_graph
+from ramet._draw.box import Rankdir
+from ramet._draw.picture import Picture, check_direction, check_target, draw_graph
 
-__all__ = ["Picture", "draw_graph"]
+__all__ = ["Picture", "Rankdir", "check_direction", "check_target", "draw_graph"]

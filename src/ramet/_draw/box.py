@@ -9,10 +9,11 @@ from ramet._draw.palette import family_of
 from ramet._draw.text import shorten
 from ramet._graph import Call, Op
 
-__all__ = ["Bend", "Box", "BoxKind", "Edge", "Group", "MaskUse", "Note", "Scene", "Status"]
+__all__ = ["Bend", "Box", "BoxKind", "Edge", "Group", "MaskUse", "Note", "Rankdir", "Scene", "Status"]
 
 BoxKind: TypeAlias = Literal["input", "layer", "model", "operation", "output", "block", "port"]
 MaskUse: TypeAlias = Literal["", "carried", "implicit", "explicit"]
+Rankdir: TypeAlias = Literal["TB", "LR"]
 Status: TypeAlias = Literal["", "added", "removed", "changed", "renamed", "differs"]
 
 # What is told of a box that has several marks.
@@ -159,11 +160,19 @@ class Note:
 
 @dataclass(slots=True)
 class Scene:
-    """All boxes, the model itself first; groups of boxes that are one object; notes in the order to walk them."""
+    """All boxes, the model itself first; groups of boxes that are one object; notes in the order to walk them.
+
+    Attributes:
+        boxes, groups, notes: what is drawn.
+        rankdir: "TB" to draw from top to bottom, "LR" from left to right.
+        columns: into how many columns a long picture is folded; with "LR", into how many lines.
+    """
 
     boxes: list[Box] = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
+    rankdir: Rankdir = "TB"
+    columns: int = 1
 
     def add(self, parent: int | None, kind: BoxKind, family: str, title: str) -> Box:
         """A new box, inside the parent."""

@@ -1,4 +1,4 @@
-"""A picture of a model: a page to explore, an SVG for paper."""
+"""A picture of a model: a page to explore, a drawing for papers."""
 
 from __future__ import annotations
 
@@ -7,26 +7,34 @@ import tempfile
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from ramet._diff import Diff, Weights
-from ramet._draw.box import Scene
+from ramet._draw.box import Rankdir, Scene
 from ramet._draw.change import mark_changes
+from ramet._draw.convert import check_converter, convert
 from ramet._draw.finding import mark_findings
 from ramet._draw.html import embed, page
 from ramet._draw.record import record
 from ramet._draw.scene import draw_scene
 from ramet._draw.sharing import mark_sharing
 from ramet._draw.svg import svg
-from ramet._graph import Graph, escape
+from ramet._draw.text import count
+from ramet._graph import Graph, escape, shown
 from ramet.errors import ArgumentError
 
-__all__ = ["Picture", "draw_graph"]
+__all__ = ["Picture", "check_direction", "check_target", "draw_graph"]
+
+
+# What `save` writes, by the end of the name.
+_SUFFIXES = (".html", ".svg", ".png", ".pdf")
+_PNG_SCALE = 2.0
 
 
 class Picture:
     """A picture of a model, or of a diff of two.
 
-    In a notebook it shows itself; `save` writes a page or an SVG, `to_html` and `to_svg` give them as text.
+    In a notebook it shows itself; `save` writes a page, an SVG, a PNG or a PDF; `to_html` and `to_svg` return text.
     """
 
     def __init__(
@@ -35,7 +43,7 @@ class Picture:
         self._scene, self._graph, self._weights, self._title, self._before = scene, graph, weights, title, before
 
     def __repr__(self) -> str:
-        return f"<Picture of {self._graph.name!r}: {len(self._scene.boxes) - 1} boxes>"
+        return f"<Picture of '{self._title}': {count(len(self._scene.boxes) - 1, 'box', 'boxes')}>"
 
     def to_html(self) -> str:
         """The page: one file that works from disk, offline, without an address of anything in it."""
@@ -45,31 +53,77 @@ class Picture:
         """The picture as the page shows it when it opens, for papers and slides."""
         return svg(self._scene)
 
-    def _repr_html_(self) -> str:
-        return embed(self._page)
+    def _repr_html_(self) -> str | None:
+        return shown(lambda: embed(self._page))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the picture to a file: `.html` for the page, `.svg` for the drawing.
+    def save(self, path: str | os.PathLike[str], *, scale: float | None = None) -> None:
+        """Write the picture to a file: a page (`.html`), or a drawing (`.svg`, `.png`, `.pdf`).
 
-        It is written beside the file and renamed, so that no half of one is ever there.
+        PNG and PDF need a converter: the Python package cairosvg, or rsvg-convert, inkscape or chromium on the PATH. The file is
+        written beside the target and renamed, so it is never half written.
+
+        Args:
+            path: Where to write it; the suffix chooses the format.
+            scale: For `.png`, how many pixels a unit of the picture measures; 2 by default.
 
         Raises:
-            ArgumentError: the name ends in neither.
+            ArgumentError: The suffix is not supported, or no converter is installed.
         """
         target = Path(path)
-        makers = {".html": self.to_html, ".htm": self.to_html, ".svg": self.to_svg}
-        make = makers.get(target.suffix.lower())
-        if make is None:
-            raise ArgumentError(
-                f"Cannot save the picture as '{target.name}': its end does not say what it shall be.",
-                expected="a name that ends in .html or .svg",
-                fix=f"save it as '{target.stem}.html' or '{target.stem}.svg'.",
-            )
-        _write(target, make())
+        check_target(target, scale)
+        suffix = target.suffix.lower()
+        if suffix in (".html", ".htm"):
+            content = self._page.encode()
+        elif suffix == ".svg":
+            content = self.to_svg().encode()
+        elif suffix == ".png":
+            content = convert(svg(self._scene, _PNG_SCALE if scale is None else scale), "png")
+        else:
+            content = convert(self.to_svg(), "pdf")
+        _write(target, content)
 
     @cached_property
     def _page(self) -> str:
         return page(record(self._scene, self._graph, self._weights, self._before), self._title)
+
+
+def check_target(target: Path, scale: Any = None) -> None:
+    """Refuse, before any work is done, a file that `Picture.save` could not write."""
+    suffix = target.suffix.lower()
+    if suffix not in (*_SUFFIXES, ".htm"):
+        reason = f"the file extension '{escape(suffix)}' is not supported" if suffix else "it has no file extension"
+        raise ArgumentError(
+            f"Cannot save the picture as '{escape(target.name)}': {reason}.",
+            expected=f"a name that ends in {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}",
+            fix=f"save it as '{escape(target.stem)}.html' or '{escape(target.stem)}.svg'.",
+        )
+    if scale is not None:
+        if suffix != ".png":
+            raise ArgumentError(
+                f"Cannot scale '{escape(target.name)}': only a .png file has pixels.", fix="leave scale= out."
+            )
+        if not (isinstance(scale, int | float) and not isinstance(scale, bool) and 0 < scale < float("inf")):
+            raise ArgumentError(
+                f"Cannot draw with scale={scale!r}.", expected="a positive number of pixels a unit", fix="pass scale=2."
+            )
+    if suffix == ".png":
+        check_converter("png")
+    elif suffix == ".pdf":
+        check_converter("pdf")
+
+
+def check_direction(rankdir: object, columns: object) -> None:
+    """Refuse a direction or a number of columns that nothing can be drawn in."""
+    if rankdir not in ("TB", "LR"):
+        raise ArgumentError(
+            f"Cannot draw with rankdir={rankdir!r}.",
+            expected="'TB', from top to bottom, or 'LR', from left to right",
+            fix="pass rankdir='LR'.",
+        )
+    if isinstance(columns, bool) or not isinstance(columns, int) or columns < 1:
+        raise ArgumentError(
+            f"Cannot draw with columns={columns!r}.", expected="a whole number from 1", fix="pass columns=3."
+        )
 
 
 def draw_graph(
@@ -79,6 +133,8 @@ def draw_graph(
     *,
     before: Graph | None = None,
     findings: Iterable[tuple[str, str]] = (),
+    rankdir: Rankdir = "TB",
+    columns: int = 1,
 ) -> Picture:
     """The picture of a graph. Nothing of it is changed, and nothing of the model is run.
 
@@ -88,8 +144,12 @@ def draw_graph(
         weights: where the values of its variables are read, for a histogram of each.
         before: with a diff, the model before, which knows the settings of what was removed.
         findings: what a check found, as pairs of a path and a text: the picture opens at the first.
+        rankdir: "TB" to draw from top to bottom, "LR" from left to right.
+        columns: into how many columns a long picture is folded; with "LR", into how many lines.
     """
+    check_direction(rankdir, columns)
     scene = draw_scene(graph, diff, before)
+    scene.rankdir, scene.columns = rankdir, columns
     mark_sharing(scene, graph)
     mark_findings(scene, graph, findings, diff)
     title = escape(graph.name)
@@ -99,12 +159,12 @@ def draw_graph(
     return Picture(scene, graph, weights, title, before)
 
 
-def _write(target: Path, text: str) -> None:
+def _write(target: Path, content: bytes) -> None:
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
     beside = Path(name)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
         # mkstemp gives a file that only its owner may read; a picture is for everyone the folder is for.
         mask = os.umask(0)
         os.umask(mask)

@@ -1,30 +1,67 @@
-"""Where everything is when some boxes are open: rows and columns pushed apart. `page/place.js` does the same."""
+"""The position of every visible box: rows and columns pushed apart. `page/place.js` does the same.
+
+Rows lie one below the other (`rankdir="TB"`) or side by side (`"LR"`). The code speaks of *along* (the direction of the edges) and
+*across*, and turns them into x and y at the end. A long container can be folded: its rows are cut into several columns, and an edge
+from one column to the next leaves along a lane of its own, so that no two of them lie on each other.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from ramet._draw.box import Box, Edge, Scene
 
-__all__ = ["HEADER", "PADDING", "Placed", "Spot", "edge_path", "place"]
+__all__ = ["HEADER", "PADDING", "Placed", "Spot", "Step", "centre_across", "edge_path", "place"]
 
 BOX_GAP = 30.0
 BEND_WIDTH = 10.0
 PADDING = 18.0
 HEADER = 30.0
+# Lanes between two columns of a folded container: their distance, the room for all of them, and what is left free before them:
+# at the end of a column, beside it, and at the start of the next. From top to bottom, shapes stand below and beside the boxes.
+LANE, LANES = 6.0, 24.0
+LEADS = {"TB": (34.0, 66.0, 14.0), "LR": (14.0, 30.0, 14.0)}
+BESIDE = 20.0
+# A nested model or block is folded, too, when it has at least this many rows for each column.
+ROWS_TO_FOLD = 6
+
+
+@dataclass(slots=True)
+class Turn:
+    """How edges leave the last row of a column for the next column.
+
+    Attributes:
+        out: where they turn sideways behind the row, along.
+        beside: where they go back beside the column, across.
+        back: where they turn sideways before the next column, along.
+    """
+
+    out: float
+    beside: float
+    back: float
 
 
 @dataclass(slots=True)
 class Spot:
-    """Where a box is: its left upper corner, its size, and the row it stands in."""
+    """Where a box is: its left upper corner and its size.
+
+    Attributes:
+        x, y, width, height: the box.
+        row_start, row_end: of the row it stands in, along.
+        fold: the number of the column of a folded container.
+        turn: in the last row of a column, how edges go on to the next.
+    """
 
     x: float = 0.0
     y: float = 0.0
     width: float = 0.0
     height: float = 0.0
-    row_top: float = 0.0
-    row_bottom: float = 0.0
+    row_start: float = 0.0
+    row_end: float = 0.0
+    fold: int = 0
+    turn: Turn | None = None
 
 
 @dataclass(slots=True)
@@ -33,6 +70,11 @@ class Placed:
 
     spots: dict[int, Spot]
     bends: dict[int, list[Spot]]
+    is_down: bool
+
+
+# How an edge reaches a point: straight, or in a curve that begins and ends along.
+Step: TypeAlias = tuple[Literal["line", "curve"], float, float]
 
 
 def place(scene: Scene, is_open: Callable[[Box], bool]) -> Placed:
@@ -43,52 +85,112 @@ def place(scene: Scene, is_open: Callable[[Box], bool]) -> Placed:
         if box.children and (number == 0 or is_open(box)):
             seen += box.children
     shown = set(seen)
-    placed = Placed({number: Spot() for number in seen}, {})
-    # What is inside a box has higher numbers: from the last to the first, sizes are known when they are asked for.
+    placed = Placed({number: Spot() for number in seen}, {}, scene.rankdir == "TB")
+    # What is inside a box has higher numbers: from the last to the first, sizes are known when they are needed.
     for number in reversed(seen):
         box = scene.boxes[number]
         spot = placed.spots[number]
         if not box.children or box.children[0] not in shown:
             spot.width, spot.height = box.width, box.height
         else:
-            _fit(box, [placed.spots[child] for child in box.children], placed, [scene.boxes[c] for c in box.children])
+            _fit(box, scene, placed)
     for number in seen:
         box, spot = scene.boxes[number], placed.spots[number]
         if number in placed.bends:
             for item in [*(placed.spots[child] for child in box.children), *placed.bends[number]]:
-                item.x += spot.x
-                item.y += spot.y
-                item.row_top += spot.y
-                item.row_bottom += spot.y
+                _move(item, spot.x, spot.y, is_down=placed.is_down)
     return placed
 
 
-def _fit(box: Box, spots: list[Spot], placed: Placed, children: list[Box]) -> None:
-    """Places the children of an open box relative to it, and gives it its size."""
-    bends = [Spot(width=BEND_WIDTH) for _ in box.bends]
-    items = spots + bends
+def _move(item: Spot, x: float, y: float, *, is_down: bool) -> None:
+    along, across = (y, x) if is_down else (x, y)
+    item.x += x
+    item.y += y
+    item.row_start += along
+    item.row_end += along
+    if item.turn is not None:
+        turn = item.turn
+        item.turn = Turn(turn.out + along, turn.beside + across, turn.back + along)
+
+
+def _fit(box: Box, scene: Scene, placed: Placed) -> None:
+    """Place the children of an open box relative to it, and compute its size."""
+    is_down = placed.is_down
+    children = [scene.boxes[child] for child in box.children]
+    bends = [Spot(width=BEND_WIDTH) if is_down else Spot(height=BEND_WIDTH) for _ in box.bends]
+    items = [placed.spots[child] for child in box.children] + bends
     ranks = [child.rank for child in children] + [bend.rank for bend in box.bends]
     columns = [child.x for child in children] + [bend.x for bend in box.bends]
-    centres = push_apart(ranks, columns, [item.width for item in items])
-    left = min(centre - item.width / 2 for centre, item in zip(centres, items, strict=True))
-    right = max(centre + item.width / 2 for centre, item in zip(centres, items, strict=True))
-    heights: dict[int, float] = {}
-    for rank, item in zip(ranks, items, strict=True):
-        heights[rank] = max(heights.get(rank, 0.0), item.height)
+    broad = [item.width if is_down else item.height for item in items]
+    long = [item.height if is_down else item.width for item in items]
+    centres = push_apart(ranks, columns, broad)
+    lengths: dict[int, float] = {}
+    for rank, size in zip(ranks, long, strict=True):
+        lengths[rank] = max(lengths.get(rank, 0.0), size)
+    starts, end = {}, 0.0
+    for rank in sorted(lengths):
+        starts[rank] = end
+        end += lengths[rank] + box.row_gap
+    folds = _folds(starts, lengths, end - box.row_gap, _columns_of(box, scene, len(starts)))
+    count = max(folds.values()) + 1
+    out_lead, beside_lead, back_lead = LEADS[scene.rankdir]
+    before, after = (back_lead + LANES, out_lead + LANES) if count > 1 else (0.0, 0.0)
+    between = beside_lead + LANES + BESIDE
+    first = dict(reversed([(folds[rank], start) for rank, start in starts.items()]))
+    low, high = [float("inf")] * count, [float("-inf")] * count
+    for rank, centre, size in zip(ranks, centres, broad, strict=True):
+        fold = folds[rank]
+        low[fold], high[fold] = min(low[fold], centre - size / 2), max(high[fold], centre + size / 2)
+    offsets, breadth = [], 0.0
+    for fold in range(count):
+        offsets.append(breadth - low[fold])
+        breadth += high[fold] - low[fold] + between
+    breadth -= between
+    length = before + max(starts[rank] + lengths[rank] - first[folds[rank]] for rank in starts) + after
+    width, height = (breadth, length) if is_down else (length, breadth)
     header, padding = (0.0, 0.0) if box.parent is None else (HEADER, PADDING)
-    tops, top = {}, header + padding
-    for rank in sorted(heights):
-        tops[rank] = top
-        top += heights[rank] + box.row_gap
-    spot = placed.spots[box.number]
-    spot.height = top - box.row_gap + padding
-    spot.width = max(right - left + 2 * padding, box.open_width if box.parent is not None else 0.0)
-    shift = (spot.width - (right - left)) / 2 - left
-    for rank, centre, item in zip(ranks, centres, items, strict=True):
-        item.x = centre + shift - item.width / 2
-        item.row_top, item.row_bottom = tops[rank], tops[rank] + heights[rank]
-        item.y = tops[rank] + (heights[rank] - item.height) / 2
+    own = placed.spots[box.number]
+    own.height = height + header + 2 * padding
+    own.width = max(width + 2 * padding, box.open_width if box.parent is not None else 0.0)
+    left, top = (own.width - width) / 2, header + padding
+    along, across = (top, left) if is_down else (left, top)
+    for item, rank, centre, deep, wide in zip(items, ranks, centres, long, broad, strict=True):
+        fold = folds[rank]
+        item.fold, item.turn = fold, None
+        item.row_start = along + before + starts[rank] - first[fold]
+        item.row_end = item.row_start + lengths[rank]
+        main = item.row_start + (lengths[rank] - deep) / 2
+        side = across + centre + offsets[fold] - wide / 2
+        item.x, item.y = (side, main) if is_down else (main, side)
+    for fold in range(count - 1):
+        last = max(rank for rank in folds if folds[rank] == fold)
+        row = sorted((place for place, rank in enumerate(ranks) if rank == last), key=lambda place: -centres[place])
+        step = min(LANE, LANES / len(row))
+        # The lanes lie inside each other, so that edges which keep their order do not cross.
+        for lane, number in enumerate(row):
+            items[number].turn = Turn(
+                items[number].row_end + out_lead + lane * step,
+                across + high[fold] + offsets[fold] + beside_lead + lane * step,
+                along + before - back_lead - (len(row) - 1 - lane) * step,
+            )
     placed.bends[box.number] = bends
+
+
+def _columns_of(box: Box, scene: Scene, rows: int) -> int:
+    if not box.edges:
+        return 1
+    if box.parent is None:
+        return min(scene.columns, rows)
+    return scene.columns if rows >= ROWS_TO_FOLD * scene.columns else 1
+
+
+def _folds(starts: dict[int, float], lengths: dict[int, float], total: float, columns: int) -> dict[int, int]:
+    """The column of each row: by its middle, in parts of about the same length."""
+    wanted = {
+        rank: int(columns * (starts[rank] + lengths[rank] / 2) / total) if total else 0 for rank in sorted(starts)
+    }
+    numbers = {fold: number for number, fold in enumerate(dict.fromkeys(wanted.values()))}
+    return {rank: numbers[fold] for rank, fold in wanted.items()}
 
 
 def push_apart(ranks: Sequence[int], columns: Sequence[float], widths: Sequence[float]) -> list[float]:
@@ -123,14 +225,31 @@ def _push(ranks: Sequence[int], columns: Sequence[float], widths: Sequence[float
     return centres
 
 
-def edge_path(edge: Edge, placed: Placed, container: int) -> list[tuple[float, float]]:
-    """The points an edge passes, from top to bottom: straight down in a row, curved between two rows."""
+def centre_across(spot: Spot, *, is_down: bool) -> float:
+    """The middle of a box, across."""
+    return spot.x + spot.width / 2 if is_down else spot.y + spot.height / 2
+
+
+def edge_path(edge: Edge, placed: Placed, container: int) -> list[Step]:
+    """The way of an edge: straight along in a row, curved between two rows, in a lane between two columns."""
+    is_down = placed.is_down
     source, target = placed.spots[edge.source], placed.spots[edge.target]
-    middle = source.x + source.width / 2
-    points = [(middle, source.y + source.height), (middle, source.row_bottom)]
-    for number in edge.bends:
-        bend = placed.bends[container][number]
-        middle = bend.x + bend.width / 2
-        points += [(middle, bend.row_top), (middle, bend.row_bottom)]
-    middle = target.x + target.width / 2
-    return [*points, (middle, target.row_top), (middle, target.y)]
+    across = centre_across(source, is_down=is_down)
+    start = source.y + source.height if is_down else source.x + source.width
+    steps: list[tuple[Literal["line", "curve"], float, float]] = [
+        ("line", start, across),
+        ("line", source.row_end, across),
+    ]
+    spot = source
+    for item in [*(placed.bends[container][number] for number in edge.bends), target]:
+        across = centre_across(item, is_down=is_down)
+        if spot.turn is not None and item.fold == spot.fold + 1:
+            turn = spot.turn
+            steps += [("line", turn.out, steps[-1][2]), ("line", turn.out, turn.beside)]
+            steps += [("line", turn.back, turn.beside), ("line", turn.back, across), ("line", item.row_start, across)]
+        else:
+            steps.append(("curve", item.row_start, across))
+        end = item.row_end if item is not target else (target.y if is_down else target.x)
+        steps.append(("line", end, across))
+        spot = item
+    return [(kind, across, along) if is_down else (kind, along, across) for kind, along, across in steps]

@@ -37,6 +37,8 @@ def record(scene: Scene, graph: Graph, weights: Weights | None = None, before: G
     used = {box.family for box in scene.boxes[1:] if box.kind not in ("port", "block")}
     return {
         "model": {"name": escape(graph.name), "class": escape(graph.class_name), "parameters": graph.parameters},
+        "rankdir": scene.rankdir,
+        "columns": scene.columns,
         "boxes": boxes,
         "ops": ops.records,
         "groups": [

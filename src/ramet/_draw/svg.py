@@ -1,4 +1,8 @@
-"""A scene as an SVG for papers and slides: what the page shows when it opens, in plain shapes and attributes."""
+"""A scene as an SVG for papers and slides: what the page shows when it opens, in plain shapes and attributes.
+
+Only what every program that reads SVG draws alike is used: no `paint-order` (CairoSVG paints the outline over the text), no style
+sheet, no script, no filter, no marker, no nested transform; fonts by names that fontconfig knows, and weights by keyword.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +11,32 @@ from html import escape as quote
 
 from ramet._draw.box import Box, Edge, Scene
 from ramet._draw.palette import LIGHT, STATUS, mark_colour
-from ramet._draw.place import Placed, Spot, edge_path, place
+from ramet._draw.place import Placed, Spot, Step, centre_across, edge_path, place
 from ramet._draw.text import listed_shapes, shorten
 from ramet._graph import escape
 
 __all__ = ["curve", "svg"]
 
 _MARGIN = 24.0
-# Readable where an edge passes under it.
-_HALO = f'stroke="{LIGHT.page}" stroke-width="3" paint-order="stroke"'
-_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif"
+# The first name is the one that CairoSVG looks for; fontconfig has a font of the same widths for it.
+_FONT = "Arial, Helvetica, 'Liberation Sans', sans-serif"
 
 
-def svg(scene: Scene) -> str:
-    """The picture as SVG text, without a script and without a style sheet."""
+def svg(scene: Scene, scale: float = 1.0) -> str:
+    """The picture as SVG text.
+
+    Args:
+        scene: what is drawn.
+        scale: how many pixels a unit of the picture measures.
+    """
     placed = place(scene, lambda box: box.is_open)
     root = placed.spots[0]
-    # Shapes beside the last boxes may be wider than what they stand beside.
-    width, height = root.width + 2 * _MARGIN + 60, root.height + 2 * _MARGIN
+    # Shapes beside the last boxes may be wider than what they stand beside; those below them need a line.
+    width, height = root.width + 2 * _MARGIN, root.height + 2 * _MARGIN
+    width, height = (width + 60, height) if placed.is_down else (width, height + 12)
     title = quote(f"{escape(scene.boxes[0].name)} ({escape(scene.boxes[0].title)})")
-    head = f'width="{_n(width)}" height="{_n(height)}" viewBox="{_n(-_MARGIN)} {_n(-_MARGIN)} {_n(width)} {_n(height)}"'
+    view = f"{_n(-_MARGIN)} {_n(-_MARGIN)} {_n(width)} {_n(height)}"
+    head = f'width="{_n(width * scale)}" height="{_n(height * scale)}" viewBox="{view}"'
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {head} font-family="{_FONT}" role="img">',
         f"<title>{title}</title>",
@@ -43,19 +53,21 @@ def svg(scene: Scene) -> str:
     return "\n".join([*lines, "</svg>", ""])
 
 
-def curve(points: list[tuple[float, float]]) -> str:
-    """The path through the points: straight down in rows, curved between them."""
-    (x, y), *rest = points
-    steps = [f"M{_n(x)} {_n(y)}"]
-    for place_, (next_x, next_y) in enumerate(rest):
-        if place_ % 2 == 0:
-            if next_y != y:
-                steps.append(f"V{_n(next_y)}")
-        else:
-            middle = (y + next_y) / 2
-            steps.append(f"C{_n(x)} {_n(middle)} {_n(next_x)} {_n(middle)} {_n(next_x)} {_n(next_y)}")
+def curve(steps: list[Step], *, is_down: bool) -> str:
+    """The path of an edge."""
+    (_, x, y), *rest = steps
+    parts = [f"M{_n(x)} {_n(y)}"]
+    for kind, next_x, next_y in rest:
+        if kind == "curve":
+            middle = (y + next_y) / 2 if is_down else (x + next_x) / 2
+            first, second = ((x, middle), (next_x, middle)) if is_down else ((middle, y), (middle, next_y))
+            parts.append(f"C{_n(first[0])} {_n(first[1])} {_n(second[0])} {_n(second[1])} {_n(next_x)} {_n(next_y)}")
+        elif next_y != y:
+            parts.append(f"V{_n(next_y)}")
+        elif next_x != x:
+            parts.append(f"H{_n(next_x)}")
         x, y = next_x, next_y
-    return "".join(steps)
+    return "".join(parts)
 
 
 def _n(number: float) -> str:
@@ -65,12 +77,16 @@ def _n(number: float) -> str:
 
 def _edges(container: Box, placed: Placed) -> Iterator[str]:
     for edge in container.edges:
-        points = edge_path(edge, placed, container.number)
+        steps = edge_path(edge, placed, container.number)
         colour, style = _edge_look(edge)
-        yield f'<path d="{curve(points)}" fill="none" stroke="{colour}" {style}/>'
-        x, y = points[-1]
+        yield f'<path d="{curve(steps, is_down=placed.is_down)}" fill="none" stroke="{colour}" {style}/>'
+        _, x, y = steps[-1]
         if placed.spots[edge.target].height > 10:
-            yield f'<path d="M{_n(x - 4)} {_n(y - 7)}L{_n(x)} {_n(y - 1)}L{_n(x + 4)} {_n(y - 7)}Z" fill="{colour}"/>'
+            corners = [(x - 4, y - 7), (x, y - 1), (x + 4, y - 7)]
+            if not placed.is_down:
+                corners = [(x - 7, y - 4), (x - 1, y), (x - 7, y + 4)]
+            tip = "L".join(f"{_n(one)} {_n(other)}" for one, other in corners)
+            yield f'<path d="M{tip}Z" fill="{colour}"/>'
 
 
 def _edge_look(edge: Edge) -> tuple[str, str]:
@@ -84,23 +100,39 @@ def _edge_look(edge: Edge) -> tuple[str, str]:
 
 
 def _shapes(scene: Scene, container: Box, placed: Placed) -> Iterator[str]:
-    """The shapes of what boxes give, beside the beginning of the edges: where these go right, on the left."""
+    """The shapes of what boxes give. From top to bottom, beside the beginning of the edges: where these go right, on the left."""
     ways: dict[int, set[float]] = {}
     for edge in container.edges:
-        points = edge_path(edge, placed, container.number)
-        ways.setdefault(edge.source, set()).add(points[2][0] - points[1][0])
+        spot = placed.spots[edge.source]
+        follower = placed.bends[container.number][edge.bends[0]] if edge.bends else placed.spots[edge.target]
+        turn = centre_across(follower, is_down=True) - centre_across(spot, is_down=True)
+        ways.setdefault(edge.source, set()).add(turn)
     # What only gave to something that was removed gives nothing now.
     giving = {edge.source for edge in container.edges if not edge.status}
     for number, turns in ways.items():
         if number not in giving:
             continue
         box, spot = scene.boxes[number], placed.spots[number]
+        if not placed.is_down:
+            yield from _label(spot.x + spot.width - 2, spot.y + spot.height + 12, _in_a_line(box), 'text-anchor="end"')
+            continue
         on_left = max(turns) > 1 and min(turns) >= -1
         # Where they go both ways, beside the one that goes right.
         x = spot.x + spot.width / 2 + (-7 if on_left else 7 + min(max(0.3 * max(turns), 0), 30))
         for line, text in enumerate(listed_shapes(box.shapes, 2)):
-            look = f'text-anchor="end" {_HALO}' if on_left else _HALO
-            yield _text(x, spot.row_bottom + 15 + 12 * line, text, 10, LIGHT.quiet, look)
+            yield from _label(x, spot.row_end + 15 + 12 * line, text, 'text-anchor="end"' if on_left else "")
+
+
+def _in_a_line(box: Box) -> str:
+    return ", ".join(listed_shapes(box.shapes, 2))
+
+
+def _label(x: float, y: float, text: str, look: str = "") -> Iterator[str]:
+    """A text that can be read where an edge passes under it: first its outline in the colour of the page, then the text."""
+    if text:
+        outline = f'stroke="{LIGHT.page}" stroke-width="3" stroke-linejoin="round" aria-hidden="true"'
+        yield _text(x, y, text, 10, LIGHT.page, " ".join(filter(None, [look, outline])))
+        yield _text(x, y, text, 10, LIGHT.quiet, look)
 
 
 def _box(box: Box, spot: Spot, scene: Scene, *, is_open: bool) -> Iterator[str]:
@@ -123,7 +155,7 @@ def _box(box: Box, spot: Spot, scene: Scene, *, is_open: bool) -> Iterator[str]:
         # Not by colour alone.
         width = 6 * len(box.status) + 11
         yield _rect(spot.x + 8, spot.y - 9, width, 13, 6.5, f'fill="{stroke}"')
-        look = 'text-anchor="middle" font-weight="600"'
+        look = 'text-anchor="middle" font-weight="bold"'
         yield _text(spot.x + 8 + width / 2, spot.y + 0.5, box.status, 9, LIGHT.page, look)
     yield from _marks(box, spot, scene)
     yield "</g>"
@@ -137,7 +169,7 @@ def _marks(box: Box, spot: Spot, scene: Scene) -> Iterator[str]:
     for place_, (group, fill, stroke, ink) in enumerate(shown):
         x, y = spot.x + spot.width - 2 - 20 * place_, spot.y - 2
         yield f'<circle cx="{_n(x)}" cy="{_n(y)}" r="9" fill="{fill}" stroke="{stroke}" stroke-width="1.5"/>'
-        yield _text(x, y + 3.5, scene.groups[group].label, 10, ink, 'text-anchor="middle" font-weight="700"')
+        yield _text(x, y + 3.5, scene.groups[group].label, 10, ink, 'text-anchor="middle" font-weight="bold"')
 
 
 def _words(box: Box, spot: Spot, *, is_open: bool) -> Iterator[str]:
@@ -147,9 +179,9 @@ def _words(box: Box, spot: Spot, *, is_open: bool) -> Iterator[str]:
     title, name = shorten(box.title), shorten(box.name)
     if pill:
         title, name = (f"{title} {name}" if name else title), ""
-        yield _text(spot.x + spot.width / 2, base, title, 12, LIGHT.text, 'text-anchor="middle" font-weight="600"')
+        yield _text(spot.x + spot.width / 2, base, title, 12, LIGHT.text, 'text-anchor="middle" font-weight="bold"')
         return
-    yield _text(x, base, title, 13, LIGHT.text, 'font-weight="600"')
+    yield _text(x, base, title, 13, LIGHT.text, 'font-weight="bold"')
     right = spot.x + spot.width - 12
     if is_open:
         yield _text(right, base, box.told_open, 11, LIGHT.quiet, 'text-anchor="end"')
@@ -160,7 +192,7 @@ def _words(box: Box, spot: Spot, *, is_open: bool) -> Iterator[str]:
         yield _text(x, y + 35, name, 11, LIGHT.quiet)
     if box.mask:
         words = {"made": "+ mask", "dropped": "mask ends", "made dropped": "other mask"}[box.mask]
-        yield _text(right, y + 35, words, 10, LIGHT.mask, 'text-anchor="end" font-weight="600"')
+        yield _text(right, y + 35, words, 10, LIGHT.mask, 'text-anchor="end" font-weight="bold"')
 
 
 def _rect(x: float, y: float, width: float, height: float, radius: float, look: str) -> str:

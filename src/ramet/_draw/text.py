@@ -53,9 +53,9 @@ def listed_shapes(shapes: tuple[str, ...], most: int) -> list[str]:
     return list(shapes[:most])
 
 
-def count(number: int, word: str) -> str:
+def count(number: int, word: str, words: str | None = None) -> str:
     """`1 layer`, `1,200 layers`."""
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
+    return f"{number:,} {word if number == 1 else words or f'{word}s'}"
 
 
 def letters(number: int) -> str:

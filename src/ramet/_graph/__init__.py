@@ -22,6 +22,7 @@ from ramet._graph.encode import to_json
 from ramet._graph.freeze import freeze, freeze_dict, thaw
 from ramet._graph.graph import Graph, GraphKind
 from ramet._graph.lint import RULES, check, lint
+from ramet._graph.notebook import preformatted, shown
 from ramet._graph.op import Op, OpKind
 from ramet._graph.problem import FormatError, GraphError, Problem, UnknownPathError
 from ramet._graph.render import escape, render
@@ -64,10 +65,12 @@ __all__ = [
     "map_ops",
     "map_paths",
     "map_refs",
+    "preformatted",
     "refs",
     "render",
     "renumber",
     "reroute",
+    "shown",
     "split_call_id",
     "thaw",
     "to_json",

@@ -61,6 +61,11 @@ class Graph(Frozen):
 
         return text(self)
 
+    def _repr_html_(self) -> str | None:
+        from ramet._graph.notebook import graph_html
+
+        return graph_html(self)
+
     def __reduce__(self) -> tuple[object, ...]:
         # By way of JSON, which is flat: pickle itself recurses.
         from ramet._graph.decode import from_json

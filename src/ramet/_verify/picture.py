@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ramet._diff import Weights, diff_graphs
-from ramet._draw import Picture, draw_graph
+from ramet._draw import Picture, Rankdir, draw_graph
 from ramet._verify.report import Check, Report
 from ramet.errors import ArgumentError
 
 __all__ = ["findings_of", "picture_of"]
 
 
-def picture_of(report: Report, weights: Weights | None = None) -> Picture:
+def picture_of(report: Report, weights: Weights | None = None, *, rankdir: Rankdir = "TB", columns: int = 1) -> Picture:
     """The other model, with what is different from the original; it opens at the first value that differs.
 
     Args:
         report: of two models, or of one file on several backends.
         weights: where the values of the other's variables are read, for a histogram of each.
+        rankdir: "TB" or "LR", as for `ramet.draw`.
+        columns: as for `ramet.draw`.
     """
     if report.graphs is None:
         raise ArgumentError(
@@ -25,7 +27,15 @@ def picture_of(report: Report, weights: Weights | None = None) -> Picture:
             fix="draw one of them with it: ramet.draw(model, report=report).",
         )
     ours, theirs = report.graphs
-    return draw_graph(theirs, diff_graphs(ours, theirs) or None, weights, before=ours, findings=findings_of(report))
+    return draw_graph(
+        theirs,
+        diff_graphs(ours, theirs) or None,
+        weights,
+        before=ours,
+        findings=findings_of(report),
+        rankdir=rankdir,
+        columns=columns,
+    )
 
 
 def findings_of(report: Report) -> list[tuple[str, str]]:

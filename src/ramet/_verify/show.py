@@ -99,5 +99,5 @@ def html(report: Report) -> str:
     if report.failed and report.graphs is not None:
         from ramet._verify.picture import picture_of
 
-        below = picture_of(report)._repr_html_()
+        below = picture_of(report)._repr_html_() or ""
     return f"<div>{head}<table>{''.join(rows)}</table>{below}</div>"

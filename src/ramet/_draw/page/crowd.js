@@ -23,6 +23,9 @@ function meets(spot, part) {
 
 function passes(source, target, part) {
   const from = spots.get(source), to = spots.get(target);
+  // An edge to the next column goes round it.
+  if (from.fold !== to.fold) return true;
+  if (!isDown()) return Math.min(from.x, to.x) <= part.right && Math.max(from.x + from.w, to.x + to.w) >= part.left;
   return Math.min(from.y, to.y) <= part.bottom && Math.max(from.y + from.h, to.y + to.h) >= part.top;
 }
 

@@ -10,8 +10,8 @@ function edgesOf(container) {
     element.append(line);
     const to = spots.get(target);
     if (boxes[target].kind !== "port") {
-      const x = to.x + to.w / 2;
-      const tip = `M${x - 4} ${to.y - 7}L${x} ${to.y - 1}L${x + 4} ${to.y - 7}Z`;
+      const x = isDown() ? to.x + to.w / 2 : to.x, y = isDown() ? to.y : to.y + to.h / 2;
+      const tip = isDown() ? `M${x - 4} ${y - 7}L${x} ${y - 1}L${x + 4} ${y - 7}Z` : `M${x - 7} ${y - 4}L${x - 1} ${y}L${x - 7} ${y + 4}Z`;
       element.append(shape("path", { class: `tip ${mask || ""} ${status || ""}`, d: tip }));
     }
     ways.set(source, [...(ways.get(source) ?? []), turnOf(container, edge)]);
@@ -21,11 +21,17 @@ function edgesOf(container) {
   for (const [number, turns] of ways) {
     if (!giving.has(number)) continue;
     const spot = spots.get(number);
+    if (!isDown()) {
+      // From left to right, shapes stand below the boxes.
+      const text = boxes[number].shapes.slice(0, 2).join(", ");
+      element.append(shape("text", { class: "shape end", x: spot.x + spot.w - 2, y: spot.y + spot.h + 12 }, text));
+      continue;
+    }
     // Where the edges go right, shapes stand on the left; where they go both ways, beside the one that goes right.
     const furthest = Math.max(...turns), onLeft = furthest > 1 && Math.min(...turns) >= -1;
     const x = spot.x + spot.w / 2 + (onLeft ? -7 : 7 + Math.min(Math.max(0.3 * furthest, 0), 30));
     boxes[number].shapes.slice(0, 2).forEach((text, line) => {
-      element.append(shape("text", { class: onLeft ? "shape end" : "shape", x, y: spot.bottom + 15 + 12 * line }, text));
+      element.append(shape("text", { class: onLeft ? "shape end" : "shape", x, y: spot.end + 15 + 12 * line }, text));
     });
   }
   return element;

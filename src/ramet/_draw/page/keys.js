@@ -13,10 +13,23 @@ function toggleLegend() {
   say(legend.hidden ? "The legend is hidden" : "The legend is shown");
 }
 
+// From left to right, the arrows change their places.
+const TURNED = { ArrowLeft: "ArrowUp", ArrowRight: "ArrowDown", ArrowUp: "ArrowLeft", ArrowDown: "ArrowRight" };
+
+function turnPicture() {
+  const hadFocus = world.contains(document.activeElement);
+  data.rankdir = isDown() ? "LR" : "TB";
+  paint();
+  begin();
+  if (hadFocus && current) focusOn(current);
+  say(isDown() ? "From top to bottom" : "From left to right");
+}
+
 // Up and down along the edges, left and right in a row; in a container without edges, by where boxes are.
-function stepFrom(box, key) {
+function stepFrom(box, pressed) {
+  const key = isDown() ? pressed : TURNED[pressed];
   const spot = spots.get(box.number);
-  const middle = (one) => spots.get(one.number).x + spots.get(one.number).w / 2;
+  const middle = (one) => centreAcross(spots.get(one.number));
   const rows = (one) => (one.parent === box.parent ? Math.abs(one.rank - box.rank) : 0);
   const aside = (one) => Math.abs(middle(one) - middle(box));
   // The next row first, or what a long edge passes could not be reached.
@@ -28,8 +41,8 @@ function stepFrom(box, key) {
   }
   const siblings = boxes[box.parent].children.map((number) => boxes[number]).filter((one) => one.kind !== "port" && one !== box);
   const inRow = siblings.filter((one) => one.rank === box.rank);
-  if (key === "ArrowRight") return near(inRow.filter((one) => spots.get(one.number).x > spot.x));
-  if (key === "ArrowLeft") return near(inRow.filter((one) => spots.get(one.number).x < spot.x));
+  if (key === "ArrowRight") return near(inRow.filter((one) => middle(one) > centreAcross(spot)));
+  if (key === "ArrowLeft") return near(inRow.filter((one) => middle(one) < centreAcross(spot)));
   const down = key === "ArrowDown";
   const ahead = siblings.filter((one) => (down ? one.rank > box.rank : one.rank < box.rank));
   // At the end of a container, on to what is around it.
@@ -64,6 +77,7 @@ const KEYS = [
   [["e", "w"], "open everything; close everything"],
   [["+", "-", "f"], "zoom in, out, fit"],
   [["Shift + arrows"], "move the picture"],
+  [["r"], "from top to bottom, or from left to right"],
   [["d", "l"], "light or dark; show or hide the legend"],
   [["Escape"], "close details, search or this list"],
   [["?"], "this list"],
@@ -109,6 +123,7 @@ const ACTIONS = {
   "=": () => zoom(1.25),
   "-": () => zoom(0.8),
   d: setTheme,
+  r: turnPicture,
   l: toggleLegend,
   e: () => toggleAll(true),
   w: () => toggleAll(false),

@@ -1,10 +1,16 @@
 // Where everything is when some boxes are open: rows and columns pushed apart, never put in another order.
-// The same as place.py, which draws the SVG; a test compares the two.
+// The same as place.py, which draws the SVG and explains the words; a test compares the two.
 
 const BOX_GAP = 30, BEND_WIDTH = 10, PADDING = 18, HEADER = 30;
+const LANE = 6, LANES = 24, BESIDE = 20, ROWS_TO_FOLD = 6;
+const LEADS = { TB: [34, 66, 14], LR: [14, 30, 14] };
 
 let spots = new Map();
 let bendSpots = new Map();
+
+function isDown() {
+  return data.rankdir !== "LR";
+}
 
 function placeAll() {
   const seen = [0];
@@ -12,7 +18,7 @@ function placeAll() {
     const box = boxes[number];
     if (opens(box) && (number === 0 || box.open)) for (const child of box.children) seen.push(child);
   }
-  spots = new Map(seen.map((number) => [number, { x: 0, y: 0, w: 0, h: 0, top: 0, bottom: 0 }]));
+  spots = new Map(seen.map((number) => [number, { x: 0, y: 0, w: 0, h: 0, start: 0, end: 0, fold: 0, turn: null }]));
   bendSpots = new Map();
   // What is inside a box has higher numbers, and comes after it.
   for (let place = seen.length - 1; place >= 0; place--) {
@@ -24,50 +30,103 @@ function placeAll() {
     if (!bendSpots.has(number)) continue;
     const own = spots.get(number);
     const inside = boxes[number].children.map((child) => spots.get(child));
-    for (const item of [...inside, ...bendSpots.get(number)]) {
-      item.x += own.x;
-      item.y += own.y;
-      item.top += own.y;
-      item.bottom += own.y;
-    }
+    for (const item of [...inside, ...bendSpots.get(number)]) move(item, own.x, own.y);
   }
 }
 
+function move(item, x, y) {
+  const [along, across] = isDown() ? [y, x] : [x, y];
+  item.x += x;
+  item.y += y;
+  item.start += along;
+  item.end += along;
+  if (item.turn) item.turn = { out: item.turn.out + along, beside: item.turn.beside + across, back: item.turn.back + along };
+}
+
 function fit(box) {
-  const bends = box.bends.map(() => ({ x: 0, y: 0, w: BEND_WIDTH, h: 0, top: 0, bottom: 0 }));
+  const down = isDown();
+  const bends = box.bends.map(() => ({ x: 0, y: 0, w: down ? BEND_WIDTH : 0, h: down ? 0 : BEND_WIDTH, start: 0, end: 0, fold: 0, turn: null }));
   const items = [...box.children.map((child) => spots.get(child)), ...bends];
   const ranks = [...box.children.map((child) => boxes[child].rank), ...box.bends.map((bend) => bend[0])];
   const columns = [...box.children.map((child) => boxes[child].x), ...box.bends.map((bend) => bend[1])];
-  const widths = items.map((item) => item.w);
-  const right = push(ranks, columns, widths);
-  const left = push(ranks, columns.map((column) => -column), widths);
+  const broad = items.map((item) => (down ? item.w : item.h)), long = items.map((item) => (down ? item.h : item.w));
+  const right = push(ranks, columns, broad);
+  const left = push(ranks, columns.map((column) => -column), broad);
   const centres = right.map((one, place) => (one - left[place]) / 2);
-  let first = Infinity, last = -Infinity;
-  const heights = new Map();
-  items.forEach((item, place) => {
-    first = Math.min(first, centres[place] - item.w / 2);
-    last = Math.max(last, centres[place] + item.w / 2);
-    heights.set(ranks[place], Math.max(heights.get(ranks[place]) ?? 0, item.h));
-  });
-  const padding = box.number ? PADDING : 0, gap = box.gap ?? 0;
-  const tops = new Map();
-  let top = (box.number ? HEADER : 0) + padding;
-  for (const rank of [...heights.keys()].sort((one, other) => one - other)) {
-    tops.set(rank, top);
-    top += heights.get(rank) + gap;
+  const lengths = new Map(), starts = new Map();
+  ranks.forEach((rank, place) => lengths.set(rank, Math.max(lengths.get(rank) ?? 0, long[place])));
+  const order = [...lengths.keys()].sort((one, other) => one - other), gap = box.gap ?? 0;
+  let end = 0;
+  for (const rank of order) {
+    starts.set(rank, end);
+    end += lengths.get(rank) + gap;
   }
-  const own = spots.get(box.number);
-  own.h = top - gap + padding;
-  own.w = Math.max(last - first + 2 * padding, box.number ? box.open_width : 0);
-  const shift = (own.w - (last - first)) / 2 - first;
-  items.forEach((item, place) => {
-    const height = heights.get(ranks[place]);
-    item.x = centres[place] + shift - item.w / 2;
-    item.top = tops.get(ranks[place]);
-    item.bottom = item.top + height;
-    item.y = item.top + (height - item.h) / 2;
+  const folds = foldsOf(order, starts, lengths, end - gap, columnsOf(box, order.length));
+  const count = folds.get(order.at(-1)) + 1;
+  const [outLead, besideLead, backLead] = LEADS[down ? "TB" : "LR"];
+  const before = count > 1 ? backLead + LANES : 0, after = count > 1 ? outLead + LANES : 0;
+  const between = besideLead + LANES + BESIDE;
+  const first = new Array(count), low = new Array(count).fill(Infinity), high = new Array(count).fill(-Infinity);
+  for (const rank of order) first[folds.get(rank)] ??= starts.get(rank);
+  ranks.forEach((rank, place) => {
+    const fold = folds.get(rank);
+    low[fold] = Math.min(low[fold], centres[place] - broad[place] / 2);
+    high[fold] = Math.max(high[fold], centres[place] + broad[place] / 2);
   });
+  const offsets = [];
+  let breadth = 0;
+  for (let fold = 0; fold < count; fold++) {
+    offsets.push(breadth - low[fold]);
+    breadth += high[fold] - low[fold] + between;
+  }
+  breadth -= between;
+  let longest = 0;
+  for (const rank of order) longest = Math.max(longest, starts.get(rank) + lengths.get(rank) - first[folds.get(rank)]);
+  const length = before + longest + after;
+  const [width, height] = down ? [breadth, length] : [length, breadth];
+  const padding = box.number ? PADDING : 0, header = box.number ? HEADER : 0;
+  const own = spots.get(box.number);
+  own.h = height + header + 2 * padding;
+  own.w = Math.max(width + 2 * padding, box.number ? box.open_width : 0);
+  const [along, across] = down ? [header + padding, (own.w - width) / 2] : [(own.w - width) / 2, header + padding];
+  items.forEach((item, place) => {
+    const rank = ranks[place], fold = folds.get(rank);
+    const start = along + before + starts.get(rank) - first[fold];
+    const main = start + (lengths.get(rank) - long[place]) / 2;
+    const side = across + centres[place] + offsets[fold] - broad[place] / 2;
+    const [x, y] = down ? [side, main] : [main, side];
+    Object.assign(item, { x, y, start, end: start + lengths.get(rank), fold, turn: null });
+  });
+  for (let fold = 0; fold < count - 1; fold++) {
+    const last = order.findLast((rank) => folds.get(rank) === fold);
+    const row = items.map((_, place) => place).filter((place) => ranks[place] === last).sort((a, b) => centres[b] - centres[a]);
+    const step = Math.min(LANE, LANES / row.length);
+    row.forEach((place, lane) => {
+      items[place].turn = {
+        out: items[place].end + outLead + lane * step,
+        beside: across + high[fold] + offsets[fold] + besideLead + lane * step,
+        back: along + before - backLead - (row.length - 1 - lane) * step,
+      };
+    });
+  }
   bendSpots.set(box.number, bends);
+}
+
+function columnsOf(box, rows) {
+  if (!box.edges.length) return 1;
+  if (!box.number) return Math.min(data.columns, rows);
+  return rows >= ROWS_TO_FOLD * data.columns ? data.columns : 1;
+}
+
+// The column of each row: by its middle, in parts of about the same length.
+function foldsOf(order, starts, lengths, total, columns) {
+  const numbers = new Map(), folds = new Map();
+  for (const rank of order) {
+    const wanted = total ? Math.trunc(columns * (starts.get(rank) + lengths.get(rank) / 2) / total) : 0;
+    if (!numbers.has(wanted)) numbers.set(wanted, numbers.size);
+    folds.set(rank, numbers.get(wanted));
+  }
+  return folds;
 }
 
 // What stands in one column stays in one column; in each row there is room enough between two items.
@@ -92,19 +151,29 @@ function push(ranks, columns, widths) {
   return centres;
 }
 
-// Straight down inside a row, curved between two rows.
+function centreAcross(spot) {
+  return isDown() ? spot.x + spot.w / 2 : spot.y + spot.h / 2;
+}
+
+// Straight along inside a row, curved between two rows, in a lane between two columns.
 function edgePath(container, [source, target, , , ...bends]) {
-  const from = spots.get(source), to = spots.get(target);
-  const rows = [{ x: from.x + from.w / 2, top: from.y + from.h, bottom: from.bottom }];
-  for (const number of bends) {
-    const bend = bendSpots.get(container.number)[number];
-    rows.push({ x: bend.x + bend.w / 2, top: bend.top, bottom: bend.bottom });
-  }
-  rows.push({ x: to.x + to.w / 2, top: to.top, bottom: to.y });
-  let path = `M${rows[0].x} ${rows[0].top}V${rows[0].bottom}`;
-  for (let place = 1; place < rows.length; place++) {
-    const one = rows[place - 1], other = rows[place], middle = (one.bottom + other.top) / 2;
-    path += `C${one.x} ${middle} ${other.x} ${middle} ${other.x} ${other.top}V${other.bottom}`;
+  const down = isDown(), from = spots.get(source), to = spots.get(target);
+  const point = (along, across) => (down ? `${across} ${along}` : `${along} ${across}`);
+  let across = centreAcross(from), along = from.end, spot = from;
+  let path = `M${point(down ? from.y + from.h : from.x + from.w, across)}L${point(along, across)}`;
+  for (const item of [...bends.map((number) => bendSpots.get(container.number)[number]), to]) {
+    const next = centreAcross(item);
+    if (spot.turn && item.fold === spot.fold + 1) {
+      const { out, beside, back } = spot.turn;
+      path += `L${point(out, across)}L${point(out, beside)}L${point(back, beside)}L${point(back, next)}L${point(item.start, next)}`;
+    } else {
+      const middle = (along + item.start) / 2;
+      path += `C${point(middle, across)} ${point(middle, next)} ${point(item.start, next)}`;
+    }
+    along = item === to ? (down ? to.y : to.x) : item.end;
+    across = next;
+    path += `L${point(along, across)}`;
+    spot = item;
   }
   return path;
 }

@@ -42,8 +42,10 @@ function begin() {
   fitAll();
   if (view.scale >= 0.55) return;
   const all = spots.get(0), scale = Math.max(view.scale, 0.75);
-  Object.assign(view, { scale, x: (room().w - all.w * scale) / 2, y: 32 });
-  if (all.w * scale > room().w && opens(boxes[0])) lookAt(firstIn(boxes[0]), 0.2);
+  const start = isDown() ? { x: (room().w - all.w * scale) / 2, y: 32 } : { x: 32, y: Math.max(32, (room().h - all.h * scale) / 2) };
+  Object.assign(view, { scale, ...start });
+  const isTooBroad = isDown() ? all.w * scale > room().w : all.h * scale > room().h;
+  if (isTooBroad && opens(boxes[0])) lookAt(firstIn(boxes[0]), 0.2);
 }
 
 function lookAt(box, height = 0.4) {
@@ -70,8 +72,9 @@ function toggle(box, wish = !box.open) {
   paint();
   const now = spots.get(box.number);
   if (was && now) {
-    view.x += (was.x + was.w / 2 - now.x - now.w / 2) * view.scale;
-    view.y += (was.y - now.y) * view.scale;
+    const across = centreAcross(was) - centreAcross(now);
+    view.x += (isDown() ? across : was.x - now.x) * view.scale;
+    view.y += (isDown() ? was.y - now.y : across) * view.scale;
   }
   show();
   if (selected === box) fillPanel(box);
