@@ -50,7 +50,7 @@ def test_git_diff_shows_what_changed_in_a_model(git, tmp_path):
 
     shown = git("diff")
 
-    assert shown == "model m.keras\ntiny: 1 setting changed\n\nSettings\n  d  activation: 'linear' -> 'relu'\n"
+    assert shown.startswith("model m.keras\ntiny: 1 setting changed\n\nSettings\n  d  activation: 'linear' -> 'relu'\n")
 
 
 def test_git_diff_shows_added_removed_broken_and_renamed_files(git, tmp_path):
@@ -69,10 +69,56 @@ def test_git_diff_shows_added_removed_broken_and_renamed_files(git, tmp_path):
 
     added, broken, gone, moved = git("diff", "--cached", "-M20%").split("model ")[1:]
 
-    assert added.startswith("added.keras\n+ added.keras: tiny (Functional), 0 parameters\n")
+    assert added.startswith("added.keras\nnew file mode 100644\n+ added.keras: tiny (Functional), 0 parameters\n")
     assert broken.startswith("broken.keras\nCannot read 'broken.keras'")
-    assert gone.startswith("gone.keras\n- gone.keras: tiny (Functional), 10 parameters\n")
+    assert gone.startswith("gone.keras\ndeleted file mode 100644\n- gone.keras: tiny (Functional), 10 parameters\n")
+    assert moved.startswith("moved_2.keras\nrenamed moved.keras -> moved_2.keras\n")
     assert "use_bias: True -> False" in moved
+
+
+def test_a_pure_rename_and_a_copy_show_both_names(git, tmp_path):
+    git("config", "diff.keras.command", f"{RAMET} git-diff")
+    archive(tmp_path / "a.keras")
+    git("add", ".")
+    git("commit", "-qm", "one")
+    git("mv", "a.keras", "b.keras")
+    renamed = git("diff", "--cached", "-M")
+    git("reset", "-q", "--hard")
+    (tmp_path / "c.keras").write_bytes((tmp_path / "a.keras").read_bytes())
+    git("add", ".")
+    copied = git("diff", "--cached", "-C", "--find-copies-harder")
+
+    assert renamed == "model b.keras\nrenamed a.keras -> b.keras\n  the content is the same\n"
+    assert copied == "model c.keras\ncopied a.keras -> c.keras\n  the content is the same\n"
+
+
+def test_another_mode_of_a_file_is_shown(git, tmp_path):
+    git("config", "diff.keras.command", f"{RAMET} git-diff")
+    archive(tmp_path / "m.keras")
+    git("add", ".")
+    git("commit", "-qm", "one")
+    (tmp_path / "m.keras").chmod(0o755)
+
+    assert git("diff").startswith("model m.keras\nmode 100644 -> 100755\ntiny: no difference\n")
+
+
+def test_git_diff_ends_in_peace_when_nobody_reads_on(git, tmp_path):
+    git("config", "diff.keras.command", f"{RAMET} git-diff")
+    for number in range(3):
+        archive(tmp_path / f"m{number}.keras")
+    git("add", ".")
+    git("commit", "-qm", "one")
+    for number in range(3):
+        # More than a pipe holds, so that it is written while nobody reads.
+        rows = [dense(f"d{place}" * 40) for place in range(200)]
+        archive(tmp_path / f"m{number}.keras", one_layer(*rows), None)
+
+    for reader in ("head -n 1", "true"):
+        done = subprocess.run(
+            f"git diff | {reader}", shell=True, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+        )
+
+        assert done.stderr == ""
 
 
 def test_git_log_shows_models_as_text_in_which_a_changed_weight_is_seen(git, tmp_path):

@@ -94,7 +94,7 @@ Compile
   the model  optimizer: Adam(learning_rate=0.1) -> Adam(learning_rate=0.2)
 
 Weights
-  head  kernel: by 25.00% of the norm, 0.25 at most; 64 of 64 numbers
+  head  kernel: by 25 % of the norm, 0.25 at most; 64 of 64 numbers
 
 In consequence
   output shape    head (None, 10) -> (None, 100), and 1 more
@@ -128,12 +128,123 @@ def test_a_change_says_what_it_is():
 
 
 def test_many_changes_are_cut_short_in_text_and_whole_in_json():
-    changes = tuple(Change("setting", f"d{number}", f"d{number}", "units", 1, 2) for number in range(500))
+    changes = tuple(Change("added", None, f"d{number}", "Dense") for number in range(500))
     diff = Diff("a", "a", changes)
 
     assert len(str(diff).splitlines()) == 24
     assert str(diff).endswith("and 480 more; `to_json()` has all")
     assert len(json.loads(diff.to_json())["changes"]) == 500
+
+
+def frozen(*names):
+    return [Change("setting", name, name, "trainable", True, False) for name in names]
+
+
+def test_alike_changes_are_one_row_and_the_rare_change_comes_first():
+    blocks = [f"block_{number}" for number in range(59)]
+    changes = (
+        *frozen(*blocks[:30]),
+        Change("setting", "top_dropout", "top_dropout", "rate", 0.2, 0.5),
+        *frozen(*blocks[30:]),
+        Change("setting", "head", "head", "units", 1000, 10),
+    )
+
+    assert str(Diff("net", "net", changes)).splitlines() == [
+        "net: 61 settings changed",
+        "",
+        "Settings",
+        "  top_dropout  rate: 0.2 -> 0.5",
+        "  head         units: 1000 -> 10",
+        "  59 layers    frozen (trainable: True -> False): block_0 to block_58",
+    ]
+
+
+def test_the_rows_are_the_same_on_every_page():
+    changes = (*frozen("a", "b", "c", "d"), Change("setting", "e", "e", "units", 1, 2))
+    diff = Diff("net", "net", changes)
+
+    assert diff.to_markdown().splitlines()[-2:] == [
+        "- `e` `units`: `1` → `2`",
+        "- 4 layers frozen (`trainable`: `True` → `False`): `a` to `d`",
+    ]
+    page = diff._repr_html_()
+    assert page.index("<code>units</code>") < page.index("4 layers") < page.index("frozen (<code>trainable</code>")
+
+
+def test_few_alike_changes_stay_apart():
+    assert "layers" not in str(Diff("net", "net", tuple(frozen("a", "b", "c"))))
+
+
+def test_one_setting_with_many_values_is_one_row():
+    changes = tuple(Change("setting", f"d{number}", f"d{number}", "rate", number / 100, 0.5) for number in range(16))
+
+    assert str(Diff("net", "net", changes)).splitlines()[-1] == (
+        "  16 layers  rate: 0.0 -> 0.5 in d0, and 15 more to other values"
+    )
+
+
+def weights_change(path, difference, norm=1.0, *, kind="weights", size=4):
+    measure = freeze_dict({"size": size, "changed": 4, "difference": difference, "largest": difference})
+    return Change(kind, path, path, "values", freeze_dict({"dtype": "float32", "norm": norm}), freeze_dict({}), measure)
+
+
+def test_weights_that_moved_furthest_come_first():
+    changes = tuple(weights_change(f"d{n}/kernel", difference) for n, difference in enumerate((0.1, 0.5, 0.1, 0.9)))
+    lines = str(Diff("net", "net", changes)).splitlines()
+
+    assert [line.split()[0] for line in lines[3:]] == ["d3", "d1", "d0", "d2"]
+
+
+@pytest.mark.parametrize(
+    ("difference", "norm", "words"),
+    [
+        (0.000003, 1.0, "by 0.0003 % of the norm"),
+        (1e-12, 1.0, "by less than 0.000001 % of the norm"),
+        (0.12345, 1.0, "by 12 % of the norm"),
+        (0.012345, 1.0, "by 1.2 % of the norm"),
+        (9.99, 1.0, "by 999 % of the norm"),
+        (383.6988, 1.0, "by 384 times the old norm"),
+        (5e9, 1.0, "by more than a million times the old norm"),
+        (2.5, 0.0, "from zero to a norm of 2.5"),
+    ],
+)
+def test_distances_are_written_with_the_digits_they_need(difference, norm, words):
+    line = str(Diff("net", "net", (weights_change("d/kernel", difference, norm),))).splitlines()[-1]
+
+    assert f"kernel: {words}, {difference:.3g} at most" in line
+
+
+def test_the_optimizer_is_told_by_its_counters_and_as_a_whole():
+    count, then = (freeze_dict({"dtype": "int64", "norm": number, "value": number}) for number in (3, 6))
+    one = freeze_dict({"size": 1, "changed": 1, "difference": 3.0, "largest": 3.0})
+    slots = [weights_change(f"optimizer/{n}", 0.5, kind="optimizer") for n in range(2, 8)]
+    changes = (Change("optimizer", "optimizer/0", "optimizer/0", "values", count, then, one), *slots)
+
+    assert str(Diff("net", "net", changes)).splitlines() == [
+        "net: 7 optimizer variables changed",
+        "",
+        "Optimizer",
+        "  optimizer/0  3 -> 6",
+        "  6 variables  by 50 % of the norm, 0.5 at most; 24 of 24 numbers",
+    ]
+
+
+def test_what_was_not_compared_is_said_on_every_page():
+    diff = Diff("net", "net", not_compared=("the date", "<a> @team"))
+
+    assert str(diff) == "net: no difference\n\nNot compared\n  the date\n  <a> @team"
+    assert diff.to_markdown() == "**`net`: no difference**\n\n### Not compared\n\n- the date\n- `<a> @team`\n"
+    assert "<td>the date</td>" in diff._repr_html_()
+    assert "<td><code>&lt;a&gt; @team</code></td>" in diff._repr_html_()
+    assert json.loads(diff.to_json())["not_compared"] == ["the date", "<a> @team"]
+    assert Diff.from_json(diff.to_json()) == diff == diff.mirrored()
+    assert not diff
+
+
+def test_long_values_that_differ_where_they_are_cut_are_not_shown_as_equal():
+    change = Change("setting", "d", "d", "text", "x" * 500 + "a", "x" * 500 + "b")
+
+    assert repr(change).endswith("(they differ further on)>")
 
 
 def test_names_that_only_count_further_are_told_in_one_line():
@@ -213,7 +324,7 @@ def test_html_says_what_the_text_says():
     page = html.unescape(example()._repr_html_())
 
     assert "<code>stem/norm</code>" in page
-    assert "by 25.00% of the norm" in page
+    assert "by 25 % of the norm" in page
 
 
 def test_the_schema_of_the_json():

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ramet._cli.command import Command
 from ramet._cli.drawing import add_drawing, check_drawing, direction, save_picture
@@ -15,7 +14,7 @@ from ramet._cli.terminal import Progress, has_colour, paint, say
 
 if TYPE_CHECKING:
     from ramet._diff import Diff
-    from ramet._files import ModelFile, Weights
+    from ramet._files import ModelFile
 
 __all__ = ["COMMAND", "compare", "diff_text"]
 
@@ -55,22 +54,10 @@ def compare(before: ModelFile, after: ModelFile) -> Diff:
     """The diff of two files, with a bar on a terminal while weights are read."""
     from ramet._files.compare import diff_files
 
-    with Progress(len(before.weights)) as progress:
-        return diff_files(before, after, _Told(before.weights, progress))
-
-
-class _Told:
-    """Weights that say which one is read."""
-
-    def __init__(self, weights: Weights, progress: Progress) -> None:
-        self._weights, self._progress = weights, progress
-
-    def paths(self) -> Iterable[str]:
-        return self._weights.paths()
-
-    def read(self, path: str) -> Any:
-        self._progress.step(f"comparing {path}")
-        return self._weights.read(path)
+    for file in (before, after):
+        file.start()
+    with Progress(len(before.weights) + len(before.optimizer_weights)) as progress:
+        return diff_files(before, after, lambda path: progress.step(f"comparing {path}"))
 
 
 def _draw(before: ModelFile, after: ModelFile, diff: Diff, options: argparse.Namespace) -> None:

@@ -16,9 +16,11 @@ from ramet._cli.terminal import has_colour, paint, printable, say
 from ramet.errors import ModelFileError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["COMMAND"]
+
+_NO_FILE = "."  # git's mode of a file that is not there
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,26 +28,58 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "given",
         nargs="+",
         metavar="ARGUMENT",
-        help="as git gives them: path, old-file, old-hex, old-mode, new-file, new-hex, new-mode",
+        help="as git gives them: path, old-file, old-hex, old-mode, new-file, new-hex, new-mode, and for a renamed file "
+        "new-path, about",
     )
 
 
 def _run(options: argparse.Namespace) -> int:
+    try:
+        _show(options)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has seen enough, as after `git diff | head`. git would call any other exit code a crash.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return ExitCode.DONE
+
+
+def _show(options: argparse.Namespace) -> None:
     # git draws through a pager, and says by this whether that takes colours.
     paged = os.environ.get("GIT_PAGER_IN_USE") == "true" and not os.environ.get("NO_COLOR")
     colour = not options.no_color and (paged or has_colour(sys.stdout, wanted=True))
-    name, files = printable(options.given[0]), options.given[1:]
-    title = f"model {name}"
-    say(paint(title, "bold") if colour else title)
+    for line in _title(options.given):
+        say(paint(line, "bold") if colour else line)
+    files = options.given[1:]
     if len(files) < 6:
         say("  unmerged")
-        return ExitCode.DONE
+        return
+    if files[1] == files[4]:
+        say("  the content is the same")
+        return
     try:
         say(_told(files[0], files[3], colour=colour))
     except ModelFileError as error:
         # Any other exit code than 0 would stop git, with the files behind this one unseen.
         say(printable(str(error)))
-    return ExitCode.DONE
+
+
+def _title(given: Sequence[str]) -> Iterator[str]:
+    """The name of the model, and what happened to its file besides its content."""
+    old_name, files = printable(given[0]), given[1:]
+    yield f"model {printable(given[7]) if len(given) > 7 else old_name}"
+    if len(files) < 6:
+        return
+    old_mode, new_mode = files[2], files[5]
+    if _NO_FILE in (old_mode, new_mode) or os.devnull in (files[0], files[3]):
+        added = old_mode == _NO_FILE or files[0] == os.devnull
+        yield f"{'new' if added else 'deleted'} file mode {printable(new_mode if added else old_mode)}"
+        return
+    if len(given) > 7:
+        about = given[8] if len(given) > 8 else ""
+        word = "copied" if "copy from" in about else "renamed"
+        yield f"{word} {old_name} -> {printable(given[7])}"
+    if old_mode != new_mode:
+        yield f"mode {printable(old_mode)} -> {printable(new_mode)}"
 
 
 def _told(old: str, new: str, *, colour: bool) -> str:

@@ -29,6 +29,10 @@ Kind: TypeAlias = Literal[
     "order",
     "compile",
     "weights",
+    "optimizer",
+    "metric",
+    "state",
+    "file",
 ]
 KINDS: frozenset[str] = frozenset(get_args(Kind))
 _MIRRORED: Mapping[str, Kind] = {"added": "removed", "removed": "added"}
@@ -45,7 +49,9 @@ class Change(Frozen):
         kind: "added", "removed", "moved" (another place in the nesting, in the order or in the flow), "renamed",
             "replaced" (another class at the same place), "setting", "call" (arguments, number of calls), "mask", "input",
             "output", "value" (what a call gives), "variable" (its description), "sharing" (one object or several),
-            "order", "compile", "weights" (what a variable holds).
+            "order", "compile", "weights" (what a variable holds), "optimizer" and "metric" (what their variables hold),
+            "state" (anything else that a live model holds: vocabularies, states, attributes), "file" (anything else that a
+            file holds: metadata, assets, arrays and attributes of no variable, config keys of no layer).
         before: the path in the model before, "" for the model itself; None where it was not there.
         after: the path in the model after; None where it is no longer there.
         what: which part of it: a dotted key of the config, an argument of a call, "shape".
@@ -92,7 +98,8 @@ class Diff(Frozen):
         after: the name of the model after.
         changes: what was done, in the order of the models.
         consequences: what follows from it: shapes after a layer of another size, names inside a renamed model.
-        compared: how many variables were compared by value; None when only their descriptions were.
+        compared: how many variables of the model were compared by value; None when only their descriptions were.
+        not_compared: what was left out of the comparison, each in a few words.
     """
 
     before: str
@@ -100,6 +107,7 @@ class Diff(Frozen):
     changes: tuple[Change, ...] = ()
     consequences: tuple[Change, ...] = ()
     compared: int | None = None
+    not_compared: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.changes or self.consequences)
@@ -148,6 +156,7 @@ class Diff(Frozen):
             tuple(change.mirrored() for change in self.changes),
             tuple(change.mirrored() for change in self.consequences),
             self.compared,
+            self.not_compared,
         )
 
     def to_json(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ramet._diff.change import Change, Diff
 from ramet._diff.connection import compare_connections
 from ramet._diff.findings import Findings
@@ -25,6 +27,7 @@ def diff_graphs(
     after: Graph,
     weights: tuple[Weights, Weights] | None = None,
     compiled: Compiled | None = None,
+    on_read: Callable[[str], None] = lambda _: None,
 ) -> Diff:
     """What is different between two models; empty when nothing is.
 
@@ -33,13 +36,14 @@ def diff_graphs(
         after: the other.
         weights: where the values of their variables are read; None to compare the descriptions only.
         compiled: their compile settings, None for a model that is not compiled; None to leave them out.
+        on_read: called with the path of each variable before it is read.
     """
     if after.fingerprint < before.fingerprint:
         # Where several readings are as good as each other one has to be taken, and it must be the same from both sides.
         # test_the_diff_from_the_other_side_mirrors_it guards this.
         swapped = None if compiled is None else (compiled[1], compiled[0])
         others = None if weights is None else (weights[1], weights[0])
-        return diff_graphs(after, before, others, swapped).mirrored()
+        return diff_graphs(after, before, others, swapped, on_read).mirrored()
     match = Match(lay_out(before), lay_out(after))
     found = Findings(match)
     compare_settings(found)
@@ -51,7 +55,7 @@ def diff_graphs(
     changes = [*found.changes(), *_compare_compiled(compiled)]
     compared = None
     if weights is not None:
-        compared, weighed = compare_weights(variables.objects(), *weights)
+        compared, weighed = compare_weights(variables.objects(), *weights, on_read=on_read)
         changes += weighed
     return Diff(before.name, after.name, tuple(changes), found.consequences(), compared)
 

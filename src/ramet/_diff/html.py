@@ -24,7 +24,7 @@ def _section(section: Section) -> str:
     lines = [f'<tr><th colspan="2" style="text-align:left">{quote(section.title)}</th></tr>']
     lines += [f"<tr><td>{_words([row.label])}</td><td>{_words(row.words)}</td></tr>" for row in section.rows]
     if section.more:
-        lines.append(f'<tr><td colspan="2">and {section.more:,} more</td></tr>')
+        lines.append(f'<tr><td colspan="2">and {section.more:,} more{section.note}</td></tr>')
     return "".join(lines)
 
 

@@ -3,6 +3,7 @@
     {"ramet_diff": 1,
      "before": "name", "after": "name",   the names of the models
      "compared": 12,                      how many variables were compared by value; left out when none were looked at
+     "not_compared": ["..."],             what was left out, in words; left out when nothing was
      "changes": [...], "consequences": [...],
      "deep": [...]}                       parts of arguments nested too deep for a JSON reader, as in the JSON of graphs
 
@@ -34,6 +35,8 @@ def to_json(diff: Diff) -> str:
     head: dict[str, Json] = {"ramet_diff": VERSION, "before": diff.before, "after": diff.after}
     if diff.compared is not None:
         head["compared"] = diff.compared
+    if diff.not_compared:
+        head["not_compared"] = list(diff.not_compared)
     parts = [json.dumps(head)[:-1]]
     for key, changes in (("changes", diff.changes), ("consequences", diff.consequences)):
         parts.append(f'"{key}": [{_lines(_write(change, writer) for change in changes)}]')
@@ -103,10 +106,17 @@ def _read(raw: object) -> Diff:
         tuple(_read_change(item, place, arguments) for item, place in record.items("changes")),
         tuple(_read_change(item, place, arguments) for item, place in record.items("consequences")),
         record.number("compared"),
+        tuple(_text(item, place) for item, place in record.items("not_compared")),
     )
     record.end()
     arguments.end()
     return diff
+
+
+def _text(item: object, place: Place) -> str:
+    if not isinstance(item, str):
+        raise misfit("text", describe(item), place)
+    return item
 
 
 def _read_change(raw: object, place: Place, arguments: ArgumentReader) -> Change:

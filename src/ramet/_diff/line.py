@@ -52,7 +52,9 @@ def _value(value: Argument) -> str:
 
 
 def _from_to(change: Change) -> Words:
-    return [_value(change.old), " -> ", _value(change.new)]
+    old, new = _value(change.old), _value(change.new)
+    # Long values are cut short, and may differ where they are cut.
+    return [old, " -> ", new, *([" (they differ further on)"] if old == new else [])]
 
 
 def _setting(change: Change) -> Words:
@@ -170,11 +172,32 @@ def _order(change: Change) -> Words:
 
 
 def _weights(change: Change) -> Words:
-    if change.what in ("shape", "presence"):
-        return _from_to(change)
+    if not len(change.measure):
+        return _from_to(change) if change.what in ("shape", "presence") else _setting(change)
     from ramet._diff.far import how_far
 
     return [how_far([change])]
+
+
+def _file(change: Change) -> Words:
+    if change.what == "content":
+        return _content(change)
+    if change.what == "group":
+        return ["a new group" if change.before is None else "the group is gone"]
+    return _weights(change)
+
+
+def _content(change: Change) -> Words:
+    """A file inside an archive or a folder: its size, and for a text where it begins to differ."""
+    old, new = (side.get("size") if isinstance(side, FrozenDict) else None for side in (change.old, change.new))
+    if not isinstance(old, int):
+        return [f"a new file of {new:,} bytes" if isinstance(new, int) else "a new file"]
+    if not isinstance(new, int):
+        return [f"the file is gone; it had {old:,} bytes"]
+    first = change.measure.get("first")
+    line = f"; the first changed line is line {first:,}" if isinstance(first, int) else ""
+    sizes = f"{old:,} bytes -> {new:,} bytes" if old != new else f"other content of {new:,} bytes"
+    return [f"{sizes}{line}"]
 
 
 _WORDS: dict[str, Callable[[Change], Words]] = {
@@ -188,4 +211,8 @@ _WORDS: dict[str, Callable[[Change], Words]] = {
     "sharing": _sharing,
     "order": _order,
     "weights": _weights,
+    "optimizer": _weights,
+    "metric": _weights,
+    "state": _weights,
+    "file": _file,
 }

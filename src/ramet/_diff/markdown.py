@@ -28,7 +28,7 @@ def _section(section: Section) -> str:
     lines = [f"### {section.title}", ""]
     lines += [f"- {_words([row.label, ' ', *row.words])}".rstrip() for row in section.rows]
     if section.more:
-        lines.append(f"- and {section.more:,} more")
+        lines.append(f"- and {section.more:,} more{section.note}")
     return "\n".join(lines)
 
 

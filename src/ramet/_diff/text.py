@@ -38,4 +38,4 @@ def _lines(section: Section) -> Iterator[str]:
         last = row.label
         yield f"  {sign}{name:<{width}}  {''.join(row.words)}".rstrip()
     if section.more:
-        yield f"  and {section.more:,} more; `to_json()` has all"
+        yield f"  and {section.more:,} more{section.note}; `to_json()` has all"

@@ -56,7 +56,8 @@ class Archive:
                 fix="download or save it again.",
                 path=str(path),
             ) from None
-        self._file = path.open("rb")
+        # Without a buffer: weights are read in large pieces, here and there.
+        self._file = path.open("rb", buffering=0)
         self.entries = tuple(map(entry_of, self._zip.infolist()))
 
     def __enter__(self) -> Self:

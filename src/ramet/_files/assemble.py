@@ -11,6 +11,7 @@ from ramet._files.limits import Limits
 from ramet._files.listing import ArraySpec, Listing
 from ramet._files.part import Part, parts_below
 from ramet._files.record import Record
+from ramet._files.text import Json
 from ramet._files.variable import NON_TRAINABLE, variable_names
 from ramet._files.weight_tree import WeightTree
 from ramet._graph import FrozenDict, Graph, GraphError, Op, VariableSpec, escape, lint
@@ -27,11 +28,13 @@ class Assembled:
     Attributes:
         graph: of the model.
         arrays: by the path of a variable, the path of its array in the weights file.
+        records: by the path of an op, what the config says of it; the model itself has an empty path.
     """
 
-    def __init__(self, graph: Graph, arrays: dict[str, str]) -> None:
+    def __init__(self, graph: Graph, arrays: dict[str, str], records: dict[str, dict[str, Json]]) -> None:
         self.graph = graph
         self.arrays = arrays
+        self.records = records
 
 
 def assemble(root: Record | None, listing: Listing, limits: Limits, *, legacy: bool = False) -> Assembled:
@@ -60,7 +63,8 @@ def assemble(root: Record | None, listing: Listing, limits: Limits, *, legacy: b
         raise GraphError(
             f"Cannot read the model: {escape(problems[0].message)}", path=problems[0].path or None, problems=problems
         )
-    return Assembled(graph, {path: arrays[path] for path, _ in graph.variables() if path in arrays})
+    records = {part.path: part.record.raw for part in parts if part.record is not None}
+    return Assembled(graph, {path: arrays[path] for path, _ in graph.variables() if path in arrays}, records)
 
 
 def _op(part: Part, ops: dict[int, Op], variables: tuple[VariableSpec, ...], limits: Limits) -> Op:

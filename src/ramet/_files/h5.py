@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
 from typing import IO, Any
@@ -20,6 +21,9 @@ _SMALL = 16 * 2**20
 _EXPANSION = 100
 _TEXTS = ("model_config", "training_config", "keras_version", "backend")
 _ORDERS = ("layer_names", "weight_names")
+# Attributes of one object that are described, and the most of their text that is kept as it is.
+_MOST_ATTRIBUTES = 10_000
+_SHOWN = 200
 
 
 class H5File:
@@ -82,6 +86,9 @@ class _Walk:
         self._groups: dict[str, Group] = {}
         self._arrays: dict[str, ArraySpec] = {}
         self._problems: list[H5Problem] = []
+        self._attributes: dict[str, dict[str, str]] = {}
+        # Arrays behind a user block begin elsewhere than HDF5 says.
+        self._direct = root.file.userblock_size == 0
         self._seen: set[tuple[int, int]] = set()
         texts = self._texts(root)
         waiting = [("", root)]
@@ -95,7 +102,7 @@ class _Walk:
             if len(self._groups) + len(self._arrays) > limits.objects:
                 self._report("crowd", path, f"the file holds more than {limits.objects:,} groups and arrays")
                 break
-        self.done = Listing(self._groups, self._arrays, texts, tuple(self._problems))
+        self.done = Listing(self._groups, self._arrays, texts, tuple(self._problems), self._attributes)
 
     def _enter(self, path: str, group: Any) -> list[tuple[str, Any]]:
         """Note a group and its arrays, and answer with the groups inside."""
@@ -110,11 +117,13 @@ class _Walk:
                 inside.append((place, item))
             elif isinstance(item, self._h5py.Dataset):
                 arrays.append(name)
-                self._arrays[place], kind = _spec(item, self._limits)
+                self._describe(place, item)
+                self._arrays[place], kind = _spec(item, self._limits, offset=self._direct)
                 if kind:
                     self._report(kind, place, self._arrays[place].refused or "")
             elif item is not None:
                 self._report("type", place, f"it is a {type(item).__name__.lower()}, neither a group nor an array")
+        self._describe(path, group)
         names = tuple(place.rpartition("/")[2] for place, _ in inside)
         self._groups[path] = Group(names, tuple(arrays), self._name(group), self._orders(group))
         return inside
@@ -139,6 +148,23 @@ class _Walk:
             return None
         self._seen.add((info.fileno, info.addr))
         return item
+
+    def _describe(self, path: str, item: Any) -> None:
+        """Note the attributes of a group or an array, but for the texts beside the root."""
+        count = self._h5py.h5a.get_num_attrs(item.id)
+        if not count:
+            return
+        if count > _MOST_ATTRIBUTES:
+            self._report("crowd", path, f"it has {count:,} attributes, and {_MOST_ATTRIBUTES:,} are described")
+        found: dict[str, str] = {}
+        for name in itertools.islice(item.attrs, _MOST_ATTRIBUTES):
+            if path or name not in _TEXTS:
+                try:
+                    found[name] = _in_words(item.attrs[name])
+                except Exception as error:  # noqa: BLE001  # a broken attribute makes h5py raise anything
+                    found[name] = f"unreadable ({type(error).__name__})"
+        if found:
+            self._attributes[path] = found
 
     def _name(self, group: Any) -> str | None:
         found = self._attribute(group, "name")
@@ -188,8 +214,27 @@ def _text(value: Any) -> Any:
     return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
 
 
-def _spec(dataset: Any, limits: Limits) -> tuple[ArraySpec, str]:
-    """What an array is, and the kind of problem with it; an empty one for an array that can be read."""
+def _in_words(value: Any) -> str:
+    """The value of an attribute as text that no other value has: long ones by their digest."""
+    shape, dtype = getattr(value, "shape", ()), getattr(value, "dtype", type(value).__name__)
+    plain = value.tolist() if hasattr(value, "tolist") else value
+    text = repr(_text(plain)) if not isinstance(plain, list) else repr([_text(item) for item in plain])
+    # A list of numbers is written out by `repr` with every digit that tells it from others.
+    kind = "" if isinstance(plain, str | bytes) else f"{dtype}{list(shape) if shape else ''} "
+    if len(text) > _SHOWN:
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        text = f"{text[:40]}... ({len(text):,} characters, SHA-256 {digest})"
+    return f"{kind}{text}"
+
+
+def _spec(dataset: Any, limits: Limits, *, offset: bool = False) -> tuple[ArraySpec, str]:
+    """What an array is, and the kind of problem with it; an empty one for an array that can be read.
+
+    Args:
+        dataset: the array.
+        limits: how large it may be.
+        offset: whether to say where its numbers lie.
+    """
     try:
         shape = tuple(int(size) for size in dataset.shape or ())
         dtype = dataset.dtype
@@ -200,7 +245,21 @@ def _spec(dataset: Any, limits: Limits) -> tuple[ArraySpec, str]:
         written = dataset.attrs.get("dtype")
         name = "bfloat16" if _text(written) == "bfloat16" and dtype.itemsize == 2 else f"raw{8 * dtype.itemsize}"
     kind, reason = _refusal(dataset, math.prod(shape) * dtype.itemsize, limits)
-    return ArraySpec(shape, name, reason), kind
+    begins = _offset(dataset, math.prod(shape) * dtype.itemsize) if offset and reason is None else None
+    return ArraySpec(shape, name, reason, begins), kind
+
+
+def _offset(dataset: Any, size: int) -> int | None:
+    """Where the numbers begin, if they lie in the file in one piece and byte for byte as numpy has them."""
+    import h5py
+
+    dtype = dataset.dtype
+    if dataset.id.get_create_plist().get_layout() != h5py.h5d.CONTIGUOUS or dataset.id.get_storage_size() != size:
+        return None
+    if dtype.kind != "V" and dataset.id.get_type() != h5py.h5t.py_create(dtype, logical=True):
+        return None
+    found: int | None = dataset.id.get_offset()
+    return found
 
 
 def _refusal(dataset: Any, size: int, limits: Limits) -> tuple[str, str | None]:

@@ -16,11 +16,13 @@ class ArraySpec:
         shape: of the array.
         dtype: its name: "float32", "bfloat16".
         refused: why it cannot be read; None when it can.
+        offset: where its numbers begin in the weights file, if they lie there in one piece, as numpy has them; else None.
     """
 
     shape: tuple[int, ...]
     dtype: str
     refused: str | None = None
+    offset: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +66,14 @@ class Listing:
         arrays: by path.
         texts: what is written beside the root: `model_config`, `training_config`, `keras_version`, `backend`.
         problems: what should not be there.
+        attributes: all other attributes in words, by name, for each group and array that has any.
     """
 
     groups: dict[str, Group] = field(default_factory=dict)
     arrays: dict[str, ArraySpec] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     problems: tuple[H5Problem, ...] = ()
+    attributes: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def group(self, path: str) -> Group:
         """The group at a path; an empty one where there is none."""
@@ -86,6 +90,7 @@ def to_record(listing: Listing) -> dict[str, Any]:
         "arrays": {path: asdict(spec) for path, spec in listing.arrays.items()},
         "texts": listing.texts,
         "problems": [asdict(problem) for problem in listing.problems],
+        "attributes": listing.attributes,
     }
 
 
@@ -101,6 +106,8 @@ def from_record(record: dict[str, Any]) -> Listing:
         for path, raw in record["groups"].items()
     }
     arrays = {
-        path: ArraySpec(tuple(raw["shape"]), raw["dtype"], raw["refused"]) for path, raw in record["arrays"].items()
+        path: ArraySpec(tuple(raw["shape"]), raw["dtype"], raw["refused"], raw["offset"])
+        for path, raw in record["arrays"].items()
     }
-    return Listing(groups, arrays, record["texts"], tuple(H5Problem(**raw) for raw in record["problems"]))
+    problems = tuple(H5Problem(**raw) for raw in record["problems"])
+    return Listing(groups, arrays, record["texts"], problems, record["attributes"])

@@ -7,7 +7,7 @@ import weakref
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, TypeAlias
+from typing import IO, Any, Literal, Self, TypeAlias
 
 from ramet._files.assemble import Assembled, assemble
 from ramet._files.container import Container
@@ -23,7 +23,7 @@ from ramet._files.text import Json, read_json
 from ramet._files.translation import in_words_of_keras_3
 from ramet._files.weight_tree import WeightTree
 from ramet._files.weights import Weights
-from ramet._files.weights_file import weights_file
+from ramet._files.weights_file import RawFile, weights_file
 from ramet._graph import Graph, escape
 
 __all__ = ["ModelFile", "ModelKind", "read_archive"]
@@ -31,6 +31,7 @@ __all__ = ["ModelFile", "ModelKind", "read_archive"]
 ModelKind: TypeAlias = Literal["model", "legacy model", "weights"]
 _ASSETS = "assets/"
 _OPTIMIZER = "optimizer"
+_METADATA_KEYS = ("keras_version", "date_saved", "backend")
 
 
 def read_archive(path: str | os.PathLike[str], limits: Limits | None = None, *, isolated: bool = True) -> ModelFile:
@@ -62,7 +63,8 @@ class ModelFile:
         self.path = path
         self._limits = limits
         source, self._container = open_source(path, limits)
-        self._open: list[Store | Container] = [self._container]
+        self._open: list[Store | Container | IO[bytes]] = [self._container]
+        self._raw: dict[str, RawFile] = {}
         self._end = weakref.finalize(self, _close_all, self._open)
         self.entries: tuple[Entry, ...] = self._container.entries
         try:
@@ -93,10 +95,17 @@ class ModelFile:
     @cached_property
     def metadata(self) -> dict[str, str]:
         """What the file says of itself: `keras_version`, `date_saved`, `backend`, as far as it does."""
-        found = self._json(METADATA) if self.kind == "model" and self._has(METADATA) else self.listing.texts
-        texts = found if isinstance(found, dict) else {}
-        keys = ("keras_version", "date_saved", "backend")
-        return {key: texts[key] for key in keys if isinstance(texts.get(key), str)}
+        found = self.raw_metadata
+        return {key: text for key in _METADATA_KEYS if isinstance(text := found.get(key), str)}
+
+    @cached_property
+    def raw_metadata(self) -> dict[str, Json]:
+        """Everything that the file says of itself, as it is written."""
+        if self.kind == "model" and self._has(METADATA):
+            found = self._json(METADATA)
+            return found if isinstance(found, dict) else {"metadata": found}
+        texts = self.listing.texts
+        return {key: texts[key] for key in _METADATA_KEYS if key in texts}
 
     @cached_property
     def config(self) -> dict[str, Json] | None:
@@ -113,14 +122,20 @@ class ModelFile:
     @cached_property
     def compile_config(self) -> dict[str, Json] | None:
         """How the model was compiled; None for one that was not."""
-        if self.kind == "legacy model":
-            text = self.listing.texts.get("training_config")
-            found = (
-                None if text is None else read_json(text.encode("utf-8", "replace"), "training_config", self._limits)
-            )
-        else:
-            found = (self.config or {}).get("compile_config")
+        legacy = self.kind == "legacy model"
+        found = self.training_config if legacy else (self.config or {}).get("compile_config")
         return found if isinstance(found, dict) and found else None
+
+    @cached_property
+    def training_config(self) -> Json:
+        """How a model in the format of Keras 2 was compiled, as it is written; None where the file does not say."""
+        text = self.listing.texts.get("training_config")
+        return None if text is None else read_json(text.encode("utf-8", "replace"), "training_config", self._limits)
+
+    @property
+    def records(self) -> dict[str, dict[str, Json]]:
+        """What the config says of each layer and model, by its path; the model itself has an empty one."""
+        return self._assembled.records
 
     @cached_property
     def assets(self) -> tuple[Entry, ...]:
@@ -135,18 +150,38 @@ class ModelFile:
     @cached_property
     def weights(self) -> Weights:
         """The variables of the model, by path."""
-        return Weights(self._assembled.arrays, self.listing, self._opened)
+        return self._weights(self._assembled.arrays)
 
     @cached_property
     def optimizer_weights(self) -> Weights:
-        """The variables of the optimizer, by number."""
+        """The variables of the optimizer, by number; those of an optimizer inside it below its attribute."""
         if self.kind == "legacy model":
             arrays = {
                 path.partition("/")[2]: path for path in self.listing.arrays if path.startswith("optimizer_weights/")
             }
         else:
-            arrays = {key: real for key, real, _ in WeightTree(self.listing).arrays(_OPTIMIZER)}
-        return Weights(arrays, self.listing, self._opened)
+            tree = WeightTree(self.listing)
+            arrays = {key: real for key, real, _ in tree.arrays(_OPTIMIZER)}
+            for saved in tree.saved_in(_OPTIMIZER):
+                inside = saved.group.partition("/")[2]
+                arrays |= {f"{inside}/{key}": real for key, real, _ in tree.arrays(saved.group)}
+        return self._weights(arrays)
+
+    @cached_property
+    def other_weights(self) -> Weights:
+        """The arrays of the weights file that belong to no variable of the model or the optimizer, by their paths there."""
+        known = {weights.place(path) for weights in (self.weights, self.optimizer_weights) for path in weights.paths()}
+        return self._weights({path: path for path in self.listing.arrays if path not in known})
+
+    @cached_property
+    def members(self) -> tuple[Entry, ...]:
+        """The files beside config, metadata and weights: assets of layers, and whatever else is there."""
+        read = {CONFIG, METADATA, *self.shards, *([self._weights_file.entry] if self._weights_file else ())}
+        return tuple(entry for entry in self.entries if entry.name not in read)
+
+    def open_member(self, name: str) -> IO[bytes]:
+        """A file beside config and weights, opened to read."""
+        return self._container.open(name)
 
     @cached_property
     def listing(self) -> Listing:
@@ -167,6 +202,23 @@ class ModelFile:
         record = None if config is None else record_of(config, "config")
         return assemble(record, self.listing, self._limits, legacy=self.kind == "legacy model")
 
+    def start(self) -> None:
+        """Open the weights ahead of need: a process of its own takes a while to start."""
+        if self._weights_file is not None:
+            self._opened()
+
+    def _weights(self, arrays: dict[str, str]) -> Weights:
+        return Weights(arrays, self.listing, self._opened, self._open_raw)
+
+    def _open_raw(self, path: str) -> RawFile | None:
+        if self._weights_file is None:
+            return None
+        entry = self._weights_file.entry_of(path, self._store)
+        if entry not in self._raw:
+            self._raw[entry] = self._weights_file.open_raw(entry)
+            self._open.append(self._raw[entry].file)
+        return self._raw[entry]
+
     def _opened(self) -> Store:
         return self._store
 
@@ -184,7 +236,7 @@ class ModelFile:
         return read_json(self._container.read(name, self._limits.text_size), name, self._limits)
 
 
-def _close_all(opened: list[Store | Container]) -> None:
+def _close_all(opened: list[Store | Container | IO[bytes]]) -> None:
     """Close what was opened, the last first; a weights file lies in the archive."""
     while opened:
         opened.pop().close()

@@ -46,7 +46,7 @@ class ShardedStore:
                     path=self._map.name,
                 )
         self._holder = merged.holder
-        return Listing(merged.groups, merged.arrays, {}, tuple(merged.problems))
+        return Listing(merged.groups, merged.arrays, {}, tuple(merged.problems), merged.attributes)
 
     def read(self, path: str) -> np.ndarray[Any, Any]:
         """An array, by its path in the shard that holds it."""
@@ -54,6 +54,10 @@ class ShardedStore:
         if shard is None:
             raise ModelFileError(f"Cannot find the array '{escape(path)}' in the shards.", path=path)
         return self._shard(shard).read(path)
+
+    def holder(self, path: str) -> str:
+        """The name of the shard that holds an array."""
+        return self._holder[path]
 
     def close(self) -> None:
         """Let go of the shard that was read last."""
@@ -82,6 +86,7 @@ class _Merged:
         self.arrays: dict[str, ArraySpec] = {}
         self.holder: dict[str, str] = {}
         self.problems: list[H5Problem] = []
+        self.attributes: dict[str, dict[str, str]] = {}
 
     def add(self, shard: str, listing: Listing) -> None:
         """Take in a shard. What its map does not tell of is reported, and left out."""
@@ -110,6 +115,12 @@ class _Merged:
                 before.name if before.name is not None else own.name,
                 before.orders | own.orders,
             )
+
+        for path, found in listing.attributes.items():
+            known_here = self.attributes.setdefault(path, {})
+            for name, text in found.items():
+                if known_here.setdefault(name, text) != text:
+                    known_here[f"{name} in {shard}"] = text
 
     def _report(self, shard: str, path: str, reason: str) -> None:
         if len(self.problems) < _MOST_PROBLEMS:

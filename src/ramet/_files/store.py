@@ -85,11 +85,9 @@ class ChildStore:
         )
         self._seconds = limits.seconds
         self._end = weakref.finalize(self, _stop, self._child)
-        try:
-            self._ask({"path": str(path.absolute()), "entry": entry, "limits": asdict(limits)})
-        except ModelFileError:
-            self.close()
-            raise
+        self._send({"path": str(path.absolute()), "entry": entry, "limits": asdict(limits)})
+        # The process takes a while to start, and whether it could open the file is asked for when something is read.
+        self._opened = False
 
     def listing(self) -> Listing:
         """Groups and arrays, without their numbers."""
@@ -117,11 +115,27 @@ class ChildStore:
         return cast("io.BufferedReader", self._child.stdout)
 
     def _ask(self, request: dict[str, Any]) -> Any:
+        if not self._opened:
+            try:
+                self._answer()
+            except ModelFileError:
+                self.close()
+                raise
+            self._opened = True
+        self._send(request)
+        return self._answer()
+
+    def _send(self, request: dict[str, Any]) -> None:
         assert self._child.stdin is not None
+        try:
+            self._child.stdin.write(json.dumps(request).encode("ascii") + b"\n")
+            self._child.stdin.flush()
+        except (OSError, ValueError):
+            raise self._crashed() from None
+
+    def _answer(self) -> Any:
         with self._deadline(self._seconds):
             try:
-                self._child.stdin.write(json.dumps(request).encode("ascii") + b"\n")
-                self._child.stdin.flush()
                 line = self._answers.readline()
             except (OSError, ValueError):
                 raise self._crashed() from None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ramet._files.listing import ArraySpec, Listing
+from ramet._files.numbers import InMemory, OnDisk
 from ramet._files.store import Store
 from ramet._graph import escape
 from ramet.errors import UnknownPathError
@@ -16,7 +18,11 @@ from ramet.errors import UnknownPathError
 if TYPE_CHECKING:
     import numpy as np
 
+    from ramet._files.weights_file import RawFile
+
 __all__ = ["Statistics", "Weights"]
+
+_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +55,20 @@ class Weights:
         arrays: the path in the weights file of each variable, by its path.
         listing: what stands in the weights file.
         open_store: opens the weights file, when the first array is asked for.
+        open_raw: opens the file that holds an array, as bytes; None where there is none to open.
     """
 
-    def __init__(self, arrays: Mapping[str, str], listing: Listing, open_store: Callable[[], Store]) -> None:
+    def __init__(
+        self,
+        arrays: Mapping[str, str],
+        listing: Listing,
+        open_store: Callable[[], Store],
+        open_raw: Callable[[str], RawFile | None] = lambda _: None,
+    ) -> None:
         self._arrays = dict(arrays)
         self._listing = listing
         self._open = open_store
+        self._open_raw = open_raw
 
     def __len__(self) -> int:
         return len(self._arrays)
@@ -77,12 +91,25 @@ class Weights:
         """The numbers of a variable."""
         return self._open().read(self.place(path))
 
+    def open(self, path: str) -> OnDisk | InMemory:
+        """The numbers of a variable, to read piece by piece: from the disk, where they lie there in one piece."""
+        spec = self.spec(path)
+        raw = None if spec.refused or spec.offset is None else self._open_raw(self.place(path))
+        if raw is not None and OnDisk.fits(spec, raw.size):
+            return OnDisk(raw.file, spec)
+        return InMemory(self.read(path))
+
     def digest(self, path: str) -> str:
         """The SHA-256 of a variable's shape, dtype and bytes: equal for equal variables."""
-        array = self.read(path)
-        spec = self.spec(path)
-        head = f"{spec.dtype}{list(spec.shape)}".encode()
-        return hashlib.sha256(head + array.tobytes()).hexdigest()
+        import numpy as np
+
+        spec, numbers = self.spec(path), self.open(path)
+        digest = hashlib.sha256(f"{spec.dtype}{list(spec.shape)}".encode())
+        size, step = math.prod(spec.shape), max(_BLOCK // max(numbers.dtype.itemsize, 1), 1)
+        for start in range(0, size, step):
+            part = numbers.part(start, min(start + step, size))
+            digest.update(np.ascontiguousarray(part).view(np.uint8).data)
+        return digest.hexdigest()
 
     def statistics(self, path: str) -> Statistics:
         """How large the numbers of a variable are, and how many are zero or none."""

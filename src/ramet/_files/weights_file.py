@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import IO
 
 from ramet._files.container import Container
 from ramet._files.limits import Limits
@@ -12,7 +14,20 @@ from ramet._files.sharded import ShardedStore
 from ramet._files.source import WEIGHTS, FileKind
 from ramet._files.store import ChildStore, LocalStore, Store
 
-__all__ = ["WeightsFile", "weights_file"]
+__all__ = ["RawFile", "WeightsFile", "weights_file"]
+
+
+@dataclass(frozen=True, slots=True)
+class RawFile:
+    """A weights file as bytes.
+
+    Attributes:
+        file: opened to read.
+        size: in bytes.
+    """
+
+    file: IO[bytes]
+    size: int
 
 
 class WeightsFile:
@@ -43,6 +58,15 @@ class WeightsFile:
         if self._map is None:
             return self._store(self.entry)
         return ShardedStore(self._map, self._store, self._limits.objects)
+
+    def entry_of(self, path: str, store: Store) -> str:
+        """The name of the file that holds an array: the weights file, or a shard."""
+        return store.holder(path) if isinstance(store, ShardedStore) else self.entry
+
+    def open_raw(self, entry: str) -> RawFile:
+        """The weights file, or a shard, as bytes."""
+        file = self._container.open(entry)
+        return RawFile(file, file.seek(0, 2))
 
     @cached_property
     def _map(self) -> ShardMap | None:

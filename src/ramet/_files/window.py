@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from typing import IO
 
 __all__ = ["Window"]
 
@@ -11,7 +10,7 @@ __all__ = ["Window"]
 class Window(io.RawIOBase):
     """Reads a stretch of another file. Weights lie in archives as they are: nothing need be unpacked to read one."""
 
-    def __init__(self, file: IO[bytes], start: int, size: int) -> None:
+    def __init__(self, file: io.FileIO, start: int, size: int) -> None:
         super().__init__()
         self._file = file
         self._start = start
@@ -41,7 +40,6 @@ class Window(io.RawIOBase):
         view = memoryview(buffer).cast("B")
         wanted = max(min(len(view), self._size - self._at), 0)
         self._file.seek(self._start + self._at)
-        data = self._file.read(wanted)
-        view[: len(data)] = data
-        self._at += len(data)
-        return len(data)
+        count = self._file.readinto(view[:wanted]) or 0
+        self._at += count
+        return count
