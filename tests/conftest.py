@@ -24,6 +24,12 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 import keras
 import pytest
 
+from tests.support.memory import MemoryReport, free_what_was_compiled
+
+
+def pytest_configure(config):
+    config.pluginmanager.register(MemoryReport(), "ramet-memory")
+
 
 def pytest_collection_finish():
     """A fifth of a run would be collecting garbage: less often."""
@@ -36,6 +42,7 @@ def garbage_collected_once():
 
     JAX keeps everything it ever compiled, and Keras collects in the middle of `quantize`: late in a run that took seconds.
     """
+    free_what_was_compiled()
     gc.collect()
     gc.freeze()
 
