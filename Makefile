@@ -24,7 +24,7 @@ QUIET  := CUDA_VISIBLE_DEVICES=-1 JAX_PLATFORMS=cpu TF_CPP_MIN_LOG_LEVEL=3
 pytest  = $(QUIET) OMP_NUM_THREADS=1 KERAS_BACKEND=$(1) $(2)/bin/python -m pytest -n $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-jax test-torch test-tensorflow test-python-walk test-oldest zoo fuzz scanners bench bench-growth bench-check check chromium clean
+.PHONY: help demo test test-jax test-torch test-tensorflow test-python-walk test-oldest zoo fuzz scanners bench bench-verbs bench-growth bench-check check chromium clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) \
@@ -71,8 +71,11 @@ fuzz: .venv/.ready ## 100,000 mutated model files: each is read, or refused with
 scanners: .venv/.ready .venv-scanners/.ready ## ramet scan beside other scanners, over the hostile files of the tests and clean ones
 	@.venv/bin/python -m bench.scanners .venv-scanners/bin/python
 
-bench: .venv/.ready bench-growth ## ramet.clone beside every other way of copying a model, on each backend (ten minutes or more)
+bench: .venv/.ready bench-growth ## ramet beside every other way of doing the same, on each backend (twenty minutes or more)
 	@.venv/bin/python -m bench $(ARGS)
+
+bench-verbs: .venv/.ready ## verify, edit, diff, capture, draw and the commands beside what one would do without them (a few minutes a backend)
+	@.venv/bin/python -m bench --only verbs $(ARGS)
 
 bench-growth: .venv/.ready ## how the work on graphs, and on two of them, grows with their size
 	@.venv/bin/python -m bench.graph_growth

@@ -7,22 +7,22 @@ import sys
 
 from bench.ratio import BACKENDS
 from bench.run import measure_backends
-from bench.store import LATEST, STORED, write
+from bench.store import LATEST, STORED, merge, read, write
 from bench.table import render
 
 
 def main() -> None:
-    """Nothing; the table is on standard output, the results in a file."""
-    parser = argparse.ArgumentParser(prog="python -m bench", description="Ratios of ramet.clone to every alternative.")
+    """Print the table on standard output and write the results to a file."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Ratios of ramet to every alternative.")
     parser.add_argument("--backend", action="append", choices=BACKENDS, help="only this one; may be given again")
     parser.add_argument("--only", action="append", default=[], metavar="TOPIC", help="a case, growth, memory or verbs")
     parser.add_argument(
-        "--store", action="store_true", help="keep the results as what `make bench-check` compares with"
+        "--store", action="store_true", help="replace what `make bench-check` compares with, for what was measured"
     )
     options = parser.parse_args()
     results = measure_backends(tuple(options.backend or BACKENDS), tuple(options.only))
     path = STORED if options.store else LATEST
-    write(results, path)
+    write(merge(read(STORED), results) if options.store else results, path)
     sys.stdout.write(f"{render(results)}\n")
     sys.stderr.write(f"written to {path}\n")
 

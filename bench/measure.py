@@ -42,26 +42,43 @@ def _copying(way: Callable[[Any], Any], model: Any) -> Callable[[], Any]:
     return work
 
 
-def interleave(ways: dict[str, Callable[[], Any]]) -> tuple[dict[str, float], dict[str, float], dict[str, str]]:
-    """The best seconds of each, taken in turns; the best of the first runs of a turn; and for those that fail the reason."""
+def interleave(
+    ways: dict[str, Callable[[], Any]], *, turns: int | None = None
+) -> tuple[dict[str, float], dict[str, float], dict[str, str]]:
+    """Time each way in turns, so that a busy machine slows all alike.
+
+    Args:
+        ways: What to run, by name.
+        turns: How many turns each way has, the first included; None for a warm-up that does not count and then as many as
+            `SECONDS_EACH` allows.
+
+    Returns:
+        The best seconds of each, the best of the first runs of a turn, and for those that fail the reason.
+    """
     best: dict[str, float] = {}
     best_first: dict[str, float] = {}
     spent: dict[str, float] = {}
     failed: dict[str, str] = {}
-    for name, work in ways.items():  # the warm-up
+
+    def note(name: str, taken: list[float]) -> None:
+        spent[name] += sum(taken)
+        best[name] = min(*taken, best.get(name, taken[0]))
+        best_first[name] = min(taken[0], best_first.get(name, taken[0]))
+
+    for name, work in ways.items():
         try:
-            spent[name] = time_turn(work)[0]
+            taken = time_turn(work)
         except Exception as error:  # noqa: BLE001  # that it fails is the answer
             failed[name] = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"[:200]
+            continue
+        spent[name] = 0.0
+        if turns is not None:
+            note(name, taken)
         talk(".")
-    spent = dict.fromkeys(spent, 0.0)
-    for turn in range(MOST_TURNS):
-        waiting = [name for name in spent if turn < LEAST_TURNS or spent[name] < SECONDS_EACH]
+    for turn in range(MOST_TURNS if turns is None else turns - 1):
+        waiting = [name for name in spent if turns or turn < LEAST_TURNS or spent[name] < SECONDS_EACH]
         for name in waiting:
-            taken = time_turn(ways[name])
-            spent[name] += sum(taken)
-            best[name] = min(*taken, best.get(name, taken[0]))
-            best_first[name] = min(taken[0], best_first.get(name, taken[0]))
+            note(name, time_turn(ways[name]))
         talk(".")
     return best, best_first, failed
 

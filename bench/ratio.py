@@ -1,7 +1,7 @@
-"""From seconds to ratios, each with what is to be reached.
+"""From seconds to ratios, each with its target.
 
-`reach` is a list by backend. A ratio of speed says how many times faster ours is; an *over* ratio says how much more ours
-takes than the limit.
+A target is one number, or a tuple with one for each backend. A ratio of speed says how many times faster ramet is; an *over*
+ratio says how many times as long ramet takes.
 """
 
 from __future__ import annotations
@@ -25,6 +25,26 @@ FASTER: dict[str, tuple[float, float, float]] = {
 OVER_BARE = {"1 GB in 15 layers": 1.2}
 OVER_WEIGHTS = 1.05
 GROWTH = 1.2
+MEGABYTES_A_SECOND = 400
+
+# What a verb or command may take: so many times each of the others, measured in the same run. None where none is set.
+OVER: dict[str, tuple[dict[str, float], float | None]] = {
+    "verify": ({"forward and backward": 12, "save and load": 2}, 1),
+    "edit, insert": ({"clone_model + set_weights": 1}, 1),
+    "edit, freeze": ({"clone_model + set_weights": 1}, 1),
+    "diff": ({"compare by hand": 1}, 5),
+    "capture": ({"get_config": 1}, 2),
+    "draw": ({"capture": 1}, 5),
+    "ramet show": ({"load, summary": 1}, 0.5),
+    "ramet scan": ({"load, summary": 1}, 0.5),
+    "ramet diff": ({"load twice, compare weights": 1}, 0.5),
+    "ramet clone": ({"load, clone_model, save": 1}, 1.5),
+    "ramet edit": ({"load, clone_model, save": 1}, 1.5),
+    "ramet verify": ({"load twice, predict twice": 1}, 5),
+}
+# Not everybody has what draws these.
+BESIDE = {"draw": "plot_model"}
+FILES = ("diff of files, one array", "diff of files, all arrays")
 
 
 @dataclass(frozen=True)
@@ -63,6 +83,7 @@ def ratios(results: dict[str, Any]) -> Iterator[Ratio]:
             reach = OVER_WEIGHTS if way == RAMET else None
             if value is not None:
                 yield Ratio(backend, "extra peak memory", f"{way} over weights", value, reach, more_is_better=False)
+        yield from _of_verbs(backend, result.get("verbs", {}))
 
 
 def _of_case(backend: str, case: str, measured: dict[str, Any]) -> Iterator[Ratio]:
@@ -73,3 +94,26 @@ def _of_case(backend: str, case: str, measured: dict[str, Any]) -> Iterator[Rati
             yield Ratio(backend, case, way, seconds[way] / seconds[RAMET], wanted)
     if BARE in seconds:
         yield Ratio(backend, case, BARE, seconds[RAMET] / seconds[BARE], OVER_BARE.get(case), more_is_better=False)
+
+
+def _of_verbs(backend: str, measured: dict[str, Any]) -> Iterator[Ratio]:
+    """The ratios of verbs and commands. One that failed, or beside which nothing was measured, has none."""
+    seconds = measured.get("seconds", {})
+    for verb, (others, reach) in OVER.items():
+        if verb in seconds and all(other in seconds for other in others):
+            limit = sum(times * seconds[other] for other, times in others.items())
+            against = " and ".join(other if times == 1 else f"{times:g} x {other}" for other, times in others.items())
+            yield Ratio(backend, verb, f"over {against}", seconds[verb] / limit, reach, more_is_better=False)
+    for verb, other in BESIDE.items():
+        if verb in seconds and other in seconds:
+            yield Ratio(backend, verb, other, seconds[other] / seconds[verb])
+    for what in FILES:
+        if what in seconds:
+            yield Ratio(backend, what, "MB/s", measured["megabytes"] / seconds[what], MEGABYTES_A_SECOND)
+            read = seconds["read both files"]
+            yield Ratio(backend, what, "over reading both", seconds[what] / read, more_is_better=False)
+    for verb, by_depth in measured.get("growth", {}).items():
+        if len(by_depth) > 1:
+            (few, small), (many, large) = by_depth.items()
+            what = f"time a layer, {many} over {few}"
+            yield Ratio(backend, f"growth of {verb}", what, large / small, GROWTH, more_is_better=False)

@@ -24,10 +24,19 @@ def machine() -> str:
 
 
 def write(results: dict[str, Any], path: Path) -> None:
-    """Nothing; the results are in the file."""
+    """Write results to a file."""
     path.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
 
 
+def merge(stored: dict[str, Any], results: dict[str, Any]) -> dict[str, Any]:
+    """The stored results with what was measured now in their place; topics and backends not measured now stay."""
+    backends = dict(stored.get("backends", {}))
+    for backend, result in results["backends"].items():
+        before = backends.get(backend, {})
+        backends[backend] = {**before, **result, "cases": {**before.get("cases", {}), **result["cases"]}}
+    return {**results, "backends": backends}
+
+
 def read(path: Path) -> dict[str, Any]:
-    """What was written there."""
+    """Read results from a file."""
     return json.loads(path.read_text())  # type: ignore[no-any-return]

@@ -67,8 +67,9 @@ def _others(results: dict[str, Any], found: dict[tuple[str, str, str], Ratio]) -
         if what not in cases
     ]
     for backend, result in results["backends"].items():
-        for verb, taken in result.get("verbs", {}).items():
-            rows.append([verb, backend, taken if isinstance(taken, str) else f"{taken:.3f} s"])
+        verbs = result.get("verbs", {})
+        rows.extend([verb, backend, f"{taken:.3f} s"] for verb, taken in verbs.get("seconds", {}).items())
+        rows.extend([verb, backend, f"failed: {reason}"] for verb, reason in verbs.get("failed", {}).items())
     return rows
 
 

@@ -6,7 +6,8 @@ import ramet
 from bench.case import chain
 from bench.check import fallen
 from bench.exact import differences
-from bench.ratio import ratios
+from bench.ratio import OVER, ratios
+from bench.store import merge
 from bench.table import render
 from tests.support.twins import values
 
@@ -65,3 +66,62 @@ def test_one_changed_value_is_a_difference():
     changed.assign(changed.value + 1e-6)
 
     assert differences(model, twin, values(model)[0][:2]) == [f"the value of {changed.path} differs"]
+
+
+def verbs(**measured):
+    """What a run on one backend writes that measured the verbs alone."""
+    record = {"seconds": {}, "failed": {}, "megabytes": 800.0, "growth": {}} | measured
+    return {"machine": "a machine", "backends": {"jax": {"versions": {"keras": "3"}, "cases": {}, "verbs": record}}}
+
+
+def test_verify_is_measured_against_passes_and_files():
+    seconds = {"verify": 10.0, "forward and backward": 0.5, "save and load": 2.0}
+    (over,) = ratios(verbs(seconds=seconds))
+
+    assert (over.what, over.against) == ("verify", "over 12 x forward and backward and 2 x save and load")
+    assert (over.value, over.is_reached) == (1.0, True)
+
+
+def test_files_are_measured_in_megabytes_a_second():
+    seconds = {"diff of files, one array": 4.0, "read both files": 0.5}
+    speed, over = ratios(verbs(seconds=seconds))
+
+    assert (speed.value, speed.reach, speed.is_reached) == (200.0, 400, False)
+    assert over.value == 8.0
+    assert "200.0 (400) !" in render(verbs(seconds=seconds))
+
+
+def test_growth_is_the_time_a_layer_of_the_large_model_over_the_small_one():
+    (growth,) = ratios(verbs(growth={"edit": {"40": 1.0, "160": 1.5}}))
+
+    assert (growth.value, growth.is_reached) == (1.5, False)
+
+
+def test_a_verb_that_failed_says_why_and_has_no_ratio():
+    results = verbs(seconds={"get_config": 1.0}, failed={"capture": "TypeError: a reason"})
+
+    assert list(ratios(results)) == []
+    assert "failed: TypeError: a reason" in render(results)
+
+
+def test_every_verb_that_has_a_target_is_measured(monkeypatch):
+    from bench import measure, verb
+
+    # One run of everything, on a small model, without processes: that each way works, not how long it takes.
+    monkeypatch.setattr(measure, "RUNS_A_TURN", 1)
+    monkeypatch.setattr(verb, "TURNS", 1)
+    model = chain(3)
+    model.compile(optimizer="sgd", loss="mse")
+    monkeypatch.setattr(verb, "trained_model", lambda: (model, values(model)[0][:2]))
+    seconds, failed = verb.measure_calls()
+
+    assert failed == {}
+    in_process = {name for name in OVER if not name.startswith("ramet ")}
+    assert in_process <= set(seconds)
+
+
+def test_storing_some_topics_keeps_the_others():
+    kept = merge(taken(ours=1.0), verbs(seconds={"verify": 1.0}))["backends"]["jax"]
+
+    assert "64 Dense" in kept["cases"]
+    assert kept["verbs"]["seconds"] == {"verify": 1.0}
