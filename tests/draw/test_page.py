@@ -115,7 +115,7 @@ def test_draw_takes_a_direction_for_a_model_and_for_a_diff(tmp_path: Path) -> No
 
     assert (tmp_path / "m.svg").read_text(encoding="utf-8") == draw_graph(after, rankdir="LR").to_svg()
     assert (tmp_path / "d.svg").read_text(encoding="utf-8") == PICTURES["diff_from_left"]().to_svg()
-    with pytest.raises(ArgumentError, match="scale= needs a .png path"):
+    with pytest.raises(ArgumentError, match=r"scale= needs a \.png path"):
         ramet.draw(after, scale=2)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from ramet._graph import EMPTY, Argument, Constant, FrozenDict
+from ramet._graph import EMPTY, Argument, Constant, FrozenDict, Shown
 from ramet._graph.frozen import Frozen
 
 __all__ = ["ABSENT", "KINDS", "Change", "Diff", "Kind"]
@@ -42,7 +42,7 @@ ABSENT = Constant("object", "absent", summary="not set")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Change(Frozen):
+class Change(Shown, Frozen):
     """One difference.
 
     Attributes:
@@ -68,10 +68,10 @@ class Change(Frozen):
     new: Argument = ABSENT
     measure: FrozenDict = EMPTY
 
-    def __repr__(self) -> str:
+    def _line(self) -> str:
         from ramet._diff.line import tell
 
-        return f"<Change {self.kind}: {' '.join(tell(self).split())}>"
+        return f"{self.kind}: {' '.join(tell(self).split())}"
 
     def _text(self) -> str:
         from ramet._diff.json import change_text
@@ -90,7 +90,7 @@ class Change(Frozen):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Diff(Frozen):
+class Diff(Shown, Frozen):
     """All differences between two models.
 
     Attributes:
@@ -112,8 +112,8 @@ class Diff(Frozen):
     def __bool__(self) -> bool:
         return bool(self.changes or self.consequences)
 
-    def __repr__(self) -> str:
-        return f"<Diff of {self.before!r} and {self.after!r}: {self.summary}>"
+    def _line(self) -> str:
+        return f"of {self.before!r} and {self.after!r}: {self.summary}"
 
     def __str__(self) -> str:
         from ramet._diff.text import text
@@ -127,7 +127,7 @@ class Diff(Frozen):
     def _text(self) -> str:
         return self.to_json()
 
-    def _repr_html_(self) -> str:
+    def _html(self) -> str:
         from ramet._diff.html import html
 
         return html(self)

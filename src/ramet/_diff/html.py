@@ -11,6 +11,9 @@ from ramet._graph import escape
 
 __all__ = ["html"]
 
+# Notebooks align cells to the right.
+_LEFT = 'style="text-align:left;overflow-wrap:anywhere"'
+
 
 def html(diff: Diff) -> str:
     """The diff as a table. It has no style of its own but for the line above each section."""
@@ -22,9 +25,11 @@ def html(diff: Diff) -> str:
 
 def _section(section: Section) -> str:
     lines = [f'<tr><th colspan="2" style="text-align:left">{quote(section.title)}</th></tr>']
-    lines += [f"<tr><td>{_words([row.label])}</td><td>{_words(row.words)}</td></tr>" for row in section.rows]
+    lines += [
+        f"<tr><td {_LEFT}>{_words([row.label])}</td><td {_LEFT}>{_words(row.words)}</td></tr>" for row in section.rows
+    ]
     if section.more:
-        lines.append(f'<tr><td colspan="2">and {section.more:,} more{section.note}</td></tr>')
+        lines.append(f'<tr><td colspan="2" {_LEFT}>and {section.more:,} more{quote(section.note)}</td></tr>')
     return "".join(lines)
 
 

@@ -20,7 +20,7 @@ from ramet._draw.scene import draw_scene
 from ramet._draw.sharing import mark_sharing
 from ramet._draw.svg import svg
 from ramet._draw.text import count
-from ramet._graph import Graph, escape, shown
+from ramet._graph import Graph, Shown, escape
 from ramet.errors import ArgumentError
 
 __all__ = ["Picture", "check_direction", "check_target", "draw_graph"]
@@ -31,7 +31,7 @@ _SUFFIXES = (".html", ".svg", ".png", ".pdf")
 _PNG_SCALE = 2.0
 
 
-class Picture:
+class Picture(Shown):
     """A picture of a model, or of a diff of two.
 
     In a notebook it shows itself; `save` writes a page, an SVG, a PNG or a PDF; `to_html` and `to_svg` return text.
@@ -42,8 +42,8 @@ class Picture:
     ) -> None:
         self._scene, self._graph, self._weights, self._title, self._before = scene, graph, weights, title, before
 
-    def __repr__(self) -> str:
-        return f"<Picture of '{self._title}': {count(len(self._scene.boxes) - 1, 'box', 'boxes')}>"
+    def _line(self) -> str:
+        return f"of '{self._title}': {count(len(self._scene.boxes) - 1, 'box', 'boxes')}"
 
     def to_html(self) -> str:
         """The page: one file that works from disk, offline, without an address of anything in it."""
@@ -53,8 +53,8 @@ class Picture:
         """The picture as the page shows it when it opens, for papers and slides."""
         return svg(self._scene)
 
-    def _repr_html_(self) -> str | None:
-        return shown(lambda: embed(self._page))
+    def _html(self) -> str:
+        return embed(self._page)
 
     def save(self, path: str | os.PathLike[str], *, scale: float | None = None) -> None:
         """Write the picture to a file: a page (`.html`), or a drawing (`.svg`, `.png`, `.pdf`).

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from html import escape as escape_html
 from typing import Any
 
 from ramet._edit.edit import Edit
-from ramet._graph import escape
+from ramet._graph import Shown, escape
 
 _LIMIT = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Touch:
+@dataclass(frozen=True, slots=True, repr=False)
+class Touch(Shown):
     """One op that an edit changes.
 
     Attributes:
@@ -31,17 +30,23 @@ class Touch:
     claims: frozenset[str] = frozenset()
     detail: Any = None
 
+    def _line(self) -> str:
+        return f"'{self.path}': {self.what}{_at(self)}"
 
-@dataclass(frozen=True, slots=True)
-class Skip:
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Skip(Shown):
     """One op that an edit leaves alone although it might be meant, and why."""
 
     path: str
     reason: str
 
+    def _line(self) -> str:
+        return f"'{self.path}': {self.reason}"
 
-@dataclass(frozen=True, slots=True)
-class Step:
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Step(Shown):
     """What one edit would do."""
 
     edit: Edit
@@ -49,9 +54,13 @@ class Step:
     skipped: tuple[Skip, ...] = ()
     notes: tuple[str, ...] = ()
 
+    def _line(self) -> str:
+        skipped = f", {len(self.skipped):,} skipped" if self.skipped else ""
+        return f"{self.edit!r}: {_count(len(self.touched), 'op')}{skipped}"
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Plan(Shown):
     """What a list of edits would do to one model. Nothing has been done.
 
     Attributes:
@@ -64,13 +73,19 @@ class Plan:
     steps: tuple[Step, ...]
     notes: tuple[str, ...] = ()
 
+    def _line(self) -> str:
+        return f"for '{self.model}': {_count(len(self.steps), 'edit')}, {_count(self._touched, 'op')} touched"
+
     def __str__(self) -> str:
         return self.to_text()
 
+    @property
+    def _touched(self) -> int:
+        return len({touch.path for step in self.steps for touch in step.touched})
+
     def to_text(self, limit: int | None = _LIMIT) -> str:
         """The plan to read; at most `limit` ops an edit."""
-        touched = len({touch.path for step in self.steps for touch in step.touched})
-        lines = [f"Plan for '{escape(self.model)}': {_count(len(self.steps), 'edit')}, {_count(touched, 'op')} touched"]
+        lines = [f"Plan {escape(self._line())}"]
         for number, step in enumerate(self.steps, 1):
             kept = ", the same function" if step.edit.preserving else ""
             lines += ["", f"{number}. {escape(repr(step.edit))}: {_count(len(step.touched), 'op')}{kept}"]
@@ -98,9 +113,6 @@ class Plan:
         ]
         record = {"format": "ramet.plan", "version": 1, "model": self.model, "steps": steps, "notes": list(self.notes)}
         return json.dumps(record, indent=1)
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape_html(self.to_text())}</pre>"
 
 
 def _at(touch: Touch) -> str:

@@ -14,14 +14,15 @@ from ramet._edit.recipe_argument import read_argument
 from ramet._edit.recipe_file import parsed, text_of
 from ramet._edit.recipe_page import Page, problem
 from ramet._edit.toml_place import KeyPath, find_places
+from ramet._graph import Shown, escape
 
 __all__ = ["Recipe", "read_recipe"]
 
 Makers = Mapping[str, Callable[..., Edit]]
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
+@dataclass(frozen=True, slots=True, repr=False)
+class Recipe(Shown):
     """A list of edits with a name; `ramet.edit(model, recipe)` carries them out.
 
     Attributes:
@@ -38,10 +39,12 @@ class Recipe:
     def __iter__(self) -> Iterator[Edit]:
         return iter(self.edits)
 
+    def _line(self) -> str:
+        return f"'{self.name}': {len(self)} edit{'' if len(self) == 1 else 's'}"
+
     def __str__(self) -> str:
-        count = f"{len(self)} edit{'' if len(self) == 1 else 's'}"
-        lines = [f"Recipe '{self.name}': {count}"]
-        lines += [f"{number}. {edit!r}" for number, edit in enumerate(self.edits, 1)]
+        lines = [f"Recipe {escape(self._line())}"]
+        lines += [f"{number}. {escape(repr(edit))}" for number, edit in enumerate(self.edits, 1)]
         return "\n".join(lines)
 
     def to_toml(self) -> str:

@@ -22,7 +22,7 @@ from ramet._graph.encode import to_json
 from ramet._graph.freeze import freeze, freeze_dict, thaw
 from ramet._graph.graph import Graph, GraphKind
 from ramet._graph.lint import RULES, check, lint
-from ramet._graph.notebook import preformatted, shown
+from ramet._graph.notebook import Shown, preformatted, shown
 from ramet._graph.op import Op, OpKind
 from ramet._graph.problem import FormatError, GraphError, Problem, UnknownPathError
 from ramet._graph.render import escape, render
@@ -49,6 +49,7 @@ __all__ = [
     "Problem",
     "Ref",
     "Shape",
+    "Shown",
     "Slice",
     "UnknownPathError",
     "Value",

@@ -11,6 +11,7 @@ from ramet._graph.argument import Argument, Ref, refs
 from ramet._graph.call import Call
 from ramet._graph.frozen import Frozen
 from ramet._graph.index import Index
+from ramet._graph.notebook import Shown, graph_html
 from ramet._graph.op import Op
 from ramet._graph.problem import GraphError
 from ramet._graph.value import Value, VariableSpec
@@ -22,7 +23,7 @@ GRAPH_KINDS: frozenset[str] = frozenset(get_args(GraphKind))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Graph(Frozen):
+class Graph(Shown, Frozen):
     """Ops, calls and values of one model; nested models are graphs inside.
 
     Attributes:
@@ -53,17 +54,15 @@ class Graph(Frozen):
     def __post_init__(self) -> None:
         object.__setattr__(self, "_index", Index(self.held, self.calls, self.outputs))
 
-    def __repr__(self) -> str:
-        return f"<Graph {self.name!r}: {self.class_name}, {len(self.ops)} ops, {len(self.calls)} calls>"
+    def _line(self) -> str:
+        return f"{self.name!r}: {self.class_name}, {len(self.ops)} ops, {len(self.calls)} calls"
 
     def __str__(self) -> str:
         from ramet._graph.text import text
 
         return text(self)
 
-    def _repr_html_(self) -> str | None:
-        from ramet._graph.notebook import graph_html
-
+    def _html(self) -> str:
         return graph_html(self)
 
     def __reduce__(self) -> tuple[object, ...]:

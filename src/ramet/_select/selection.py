@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
-from ramet._graph import Graph, Op, Shape
+from ramet._graph import Graph, Op, Shape, Shown
 from ramet._select.candidate import Candidate, Catalog
 from ramet._select.convert import as_selector
 from ramet._select.find import Search
@@ -16,8 +16,8 @@ from ramet._select.selector import Selector
 __all__ = ["Match", "Selection", "select_in"]
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+@dataclass(frozen=True, slots=True, repr=False)
+class Match(Shown):
     """One op that was found.
 
     Attributes:
@@ -29,6 +29,9 @@ class Match:
     candidate: Candidate
     shapes: tuple[tuple[Shape | None, ...], ...] = field(hash=False)
     parameters: int
+
+    def _line(self) -> str:
+        return f"'{self.path}': {self.op.class_name}, {_count(self.parameters, 'parameter')}"
 
     @property
     def path(self) -> str:
@@ -57,7 +60,7 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Selection(Sequence[Match]):
+class Selection(Shown, Sequence[Match]):
     """The ops that a selector found, in the model's order. Printed, it is a table.
 
     Attributes:
@@ -91,7 +94,13 @@ class Selection(Sequence[Match]):
     def __getitem__(self, place: int | slice) -> Match | tuple[Match, ...]:
         return self.matches[place]
 
-    def __repr__(self) -> str:
+    def _line(self) -> str:
+        from ramet._select.table import shortened
+
+        found = f"{len(self):,} of {_count(self.total, 'op')}, {_count(self.parameters, 'parameter')}"
+        return f"{shortened(self.selector)}: {found}"
+
+    def __str__(self) -> str:
         return self.to_text()
 
     def to_text(self, limit: int | None = 40) -> str:
@@ -110,7 +119,7 @@ class Selection(Sequence[Match]):
 
         return to_json(self)
 
-    def _repr_html_(self) -> str:
+    def _html(self) -> str:
         from ramet._select.table import html
 
         return html(self)
@@ -133,6 +142,10 @@ def select_in(graph: Graph, selector: object, live: Mapping[str, Any] | None = N
         for number in numbers
     )
     return Selection(asked, matches, len(catalog), parameters.together(numbers), catalog)
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def _shapes(candidate: Candidate) -> tuple[tuple[Shape | None, ...], ...]:

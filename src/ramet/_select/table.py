@@ -36,16 +36,22 @@ def text(selection: Selection, limit: int | None) -> str:
 
 
 def html(selection: Selection) -> str:
-    """A table for notebooks, without a style of its own."""
-    heads = "".join(f"<th>{word}</th>" for word in ("path", "class", "output", "parameters", "calls"))
+    """A table for notebooks, in their own colours. Notebooks align cells to the right; here only the numbers are."""
+    sides = ("left", "left", "left", "right", "left")
+    words = ("path", "class", "output", "parameters", "calls")
+    heads = "".join(f'<th style="text-align:{side}">{word}</th>' for side, word in zip(sides, words, strict=True))
     rows = "".join(
-        f"<tr>{''.join(f'<td>{quote(cell)}</td>' for cell in _cells(match))}</tr>"
+        f"<tr>{''.join(_cell(cell, side) for cell, side in zip(_cells(match), sides, strict=True))}</tr>"
         for match in selection.matches[:_IN_NOTEBOOK]
     )
     more = len(selection) - _IN_NOTEBOOK
     rest = f"<p>and {more:,} more</p>" if more > 0 else ""
     table = f"<table><tr>{heads}</tr>{rows}</table>" if rows else ""
     return f"<div><p>{quote(_count_line(selection))}</p>{table}{rest}</div>"
+
+
+def _cell(text: str, side: str) -> str:
+    return f'<td style="text-align:{side}">{quote(text)}</td>'
 
 
 def to_json(selection: Selection) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from ramet._graph import Shown
 from ramet.errors import VerifyError
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ Outcome: TypeAlias = Literal["passed", "failed", "not run"]
 VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+@dataclass(frozen=True, slots=True, repr=False)
+class Difference(Shown):
     """One thing that is not the same.
 
     Attributes:
@@ -35,12 +36,15 @@ class Difference:
     text: str
     size: float | None = None
 
+    def _line(self) -> str:
+        return f"at '{self.path}': {self.text}"
+
     def __str__(self) -> str:
         return f"{self.path}: {self.text}"
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+@dataclass(frozen=True, slots=True, repr=False)
+class Check(Shown):
     """One thing verified.
 
     Attributes:
@@ -62,6 +66,17 @@ class Check:
     total: int = 0
     began: str | None = None
     counts: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+
+    def _line(self) -> str:
+        from ramet._verify.show import words
+
+        told = words(self)
+        return f"'{self.name}': {told}" if self.outcome == "not run" else f"'{self.name}': {self.outcome}, {told}"
+
+    def __str__(self) -> str:
+        from ramet._verify.show import findings
+
+        return findings([self])
 
     def __reduce__(self) -> tuple[object, ...]:
         # A read-only view cannot be pickled.
@@ -88,8 +103,8 @@ def _revive(data: dict[str, Any]) -> Check:
     return Check(**parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+@dataclass(frozen=True, slots=True, repr=False)
+class Report(Shown):
     """All that was verified: `report.ok`, `print(report)`, `report["state"]`, `report.to_json()`, `report.to_html()`.
 
     Attributes:
@@ -185,7 +200,12 @@ class Report:
 
         return table(self)
 
-    def _repr_html_(self) -> str:
+    def _line(self) -> str:
+        from ramet._verify.show import headline
+
+        return headline(self)
+
+    def _html(self) -> str:
         from ramet._verify.show import html
 
         return html(self)

@@ -6,13 +6,16 @@ import io
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from html import escape
+from html import escape as quote
 from typing import Any
 
+from ramet._graph import escape, shown
 from ramet._verify.report import Check, Report
 
 MARKS = {"passed": "✓", "failed": "✗", "not run": "-"}
 COLOURS = {"passed": "green", "failed": "red", "not run": "yellow"}
+# To be read on white and on a dark notebook: about the same contrast with both.
+_ON_ANY_PAGE = {"passed": "#1f8a43", "failed": "#dc4040", "not run": "#98751f"}
 _WIDTH = 120
 
 
@@ -23,23 +26,23 @@ def headline(report: Report) -> str:
     verdict = {True: "is a twin of", False: "is not a twin of"}[report.ok]
     if not report.failed and not report.ok:
         verdict = "may or may not be a twin of"
-    return f"'{report.twin}' {verdict} '{report.model}': {rest}"
+    return escape(f"'{report.twin}' {verdict} '{report.model}': {rest}")
 
 
 def details(check: Check) -> Iterator[str]:
     """The lines below a check: its differences, how many more there are, and where they began."""
     for one in check.differences:
-        yield str(one)
+        yield escape(str(one))
     rest = check.total - len(check.differences)
     if rest > 0:
         yield f"and {rest} more"
     if check.began is not None:
-        yield f"began at {check.began}"
+        yield escape(f"began at {check.began}")
 
 
 def words(check: Check) -> str:
     """What is said beside the name of a check."""
-    return f"not run: {check.reason}" if check.outcome == "not run" else check.summary
+    return escape(f"not run: {check.reason}" if check.outcome == "not run" else check.summary)
 
 
 def findings(checks: Iterable[Check]) -> str:
@@ -77,7 +80,15 @@ def printed(report: Report) -> str:
 
     colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     width = None if colour else _WIDTH
-    console = Console(file=io.StringIO(), force_terminal=colour, width=width, highlight=False, legacy_windows=False)
+    console = Console(
+        file=io.StringIO(),
+        force_terminal=colour,
+        # Else rich would display it in a notebook at once, and leave nothing to return.
+        force_jupyter=False,
+        width=width,
+        highlight=False,
+        legacy_windows=False,
+    )
     console.print(table(report))
     text = console.file.getvalue()  # type: ignore[attr-defined]  # the StringIO above
     return "\n".join(line.rstrip() for line in text.rstrip("\n").split("\n"))
@@ -87,17 +98,17 @@ def html(report: Report) -> str:
     """The table for a notebook; below it, where a check failed, the picture of where."""
     rows = []
     for check in report.checks:
-        lines = [escape(words(check)), *(f"<small>{escape(line)}</small>" for line in details(check))]
-        mark = f"{MARKS[check.outcome]} {escape(check.name)}"
-        colour = COLOURS[check.outcome].replace("yellow", "goldenrod")
+        lines = [quote(words(check)), *(f"<small>{quote(line)}</small>" for line in details(check))]
+        mark = f"{MARKS[check.outcome]} {quote(check.name)}"
         rows.append(
-            f'<tr><td style="text-align:left;white-space:nowrap;color:{colour}">{mark}</td>'
+            f'<tr><td style="text-align:left;white-space:nowrap;color:{_ON_ANY_PAGE[check.outcome]}">{mark}</td>'
             f'<td style="text-align:left">{"<br>".join(lines)}</td></tr>'
         )
-    head = f"<strong>{escape(headline(report))}</strong><br><small>{escape(report.about)}</small>"
+    head = f"<strong>{quote(headline(report))}</strong><br><small>{quote(escape(report.about))}</small>"
     below = ""
     if report.failed and report.graphs is not None:
         from ramet._verify.picture import picture_of
 
-        below = picture_of(report)._repr_html_() or ""
+        # A picture that fails costs the picture, and not the table.
+        below = shown(lambda: picture_of(report)._repr_html_() or "") or ""
     return f"<div>{head}<table>{''.join(rows)}</table>{below}</div>"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from ramet._graph import Shown
 from ramet._weights.match import How
 
 __all__ = ["Outcome", "TransferReport", "TransferredWeight", "UnusedWeight"]
@@ -19,8 +20,8 @@ VERSION = 1
 NOT_SELECTED = "not selected"
 
 
-@dataclass(frozen=True, slots=True)
-class TransferredWeight:
+@dataclass(frozen=True, slots=True, repr=False)
+class TransferredWeight(Shown):
     """What became of one weight of the target.
 
     Attributes:
@@ -45,23 +46,30 @@ class TransferredWeight:
     source_dtype: str | None = None
     reason: str | None = None
 
+    def _line(self) -> str:
+        source = f" from '{self.source}'" if self.source not in (None, self.path) else ""
+        return f"'{self.path}': {self.outcome}{source}{f', {self.reason}' if self.reason else ''}"
+
     @property
     def cast(self) -> bool:
         """Whether the values were cast to another dtype."""
         return self.outcome != "left" and self.source_dtype != self.dtype
 
 
-@dataclass(frozen=True, slots=True)
-class UnusedWeight:
+@dataclass(frozen=True, slots=True, repr=False)
+class UnusedWeight(Shown):
     """A weight of the source that filled none of the target, and why."""
 
     path: str
     shape: Shape
     reason: str
 
+    def _line(self) -> str:
+        return f"'{self.path}': {self.reason}"
 
-@dataclass(frozen=True, slots=True)
-class TransferReport:
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TransferReport(Shown):
     """What became of each weight: `print(report)`, `report.ok`, `report["dense/kernel"]`, `report.to_json()`.
 
     Attributes:
@@ -136,7 +144,12 @@ class TransferReport:
 
         return text(self)
 
-    def _repr_html_(self) -> str:
+    def _line(self) -> str:
+        from ramet._weights.show import headline
+
+        return headline(self)
+
+    def _html(self) -> str:
         from ramet._weights.show import html
 
         return html(self)

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Literal, TypeAlias
 
-from ramet._graph import escape
+from ramet._graph import Shown, escape
 
 __all__ = ["Finding", "ScanReport", "Severity", "Verdict"]
 
@@ -17,8 +17,8 @@ Verdict: TypeAlias = Literal["safe", "needs trust", "unsafe"]
 _ORDER: tuple[Severity, ...] = ("unsafe", "trust", "note")
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+@dataclass(frozen=True, slots=True, repr=False)
+class Finding(Shown):
     """One thing that loading the file would run or reach.
 
     Attributes:
@@ -42,6 +42,9 @@ class Finding:
     safe_mode: str = ""
     advisories: tuple[str, ...] = ()
 
+    def _line(self) -> str:
+        return f"{self.severity} at '{self.path or self.place}': {self.what}"
+
     def __str__(self) -> str:
         lines = [f"{self.severity}: {escape(self.what)}"]
         where = f"{escape(self.path)}  ({escape(self.place)})" if self.path else escape(self.place)
@@ -54,8 +57,8 @@ class Finding:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True, slots=True)
-class ScanReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class ScanReport(Shown):
     """All findings in a file.
 
     Attributes:
@@ -94,11 +97,13 @@ class ScanReport:
         }
         return json.dumps(record, indent=2)
 
-    def __str__(self) -> str:
+    def _line(self) -> str:
         counts = Counter(finding.severity for finding in self.findings)
         told = ", ".join(f"{counts[severity]} {severity}" for severity in _ORDER if counts[severity])
-        head = f"{escape(self.file)}: {self.verdict}" + (f" ({told})" if told else "")
-        return "\n".join([head, *map(str, self.findings)])
+        return f"{self.file}: {self.verdict}" + (f" ({told})" if told else "")
+
+    def __str__(self) -> str:
+        return "\n".join([escape(self._line()), *map(str, self.findings)])
 
 
 def worst_first(findings: list[Finding]) -> tuple[Finding, ...]:
