@@ -44,6 +44,7 @@ _CLASS_MODULES = frozenset(
         "trainers",
     }
 )
+_TORCH_OPTIMIZERS = ("Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Lion", "Nadam", "RMSprop", "SGD")
 # Classes of models in modules that hold much else besides.
 _CLASSES_ELSEWHERE = frozenset(
     {
@@ -52,6 +53,16 @@ _CLASSES_ELSEWHERE = frozenset(
         ("applications", "StochasticDepth"),
         ("utils", "FeatureSpace"),
     }
+)
+# Classes by module and name. On torch, the first ones stand in for those of `keras.optimizers`, and files name them.
+_EXACT_CLASSES = frozenset(
+    [
+        *((f"keras.src.backend.torch.optimizers.torch_{name.lower()}", name) for name in _TORCH_OPTIMIZERS),
+        *(
+            ("keras._legacy.layers", name)
+            for name in ("AlphaDropout", "RandomHeight", "RandomWidth", "ThresholdedReLU")
+        ),
+    ]
 )
 _FUNCTION_MODULES = frozenset({"activations", "losses", "metrics", "ops", "random"})
 
@@ -96,7 +107,7 @@ MODEL_CLASSES = (
     SparseTopKCategoricalAccuracy SpecificityAtSensitivity Sum TopKCategoricalAccuracy TrueNegatives TruePositives
     DTypePolicy DTypePolicyMap FloatDTypePolicy GPTQDTypePolicy AWQDTypePolicy Int4DTypePolicy QuantizedDTypePolicy
     QuantizedFloat8DTypePolicy Policy AbsMaxQuantizer AWQConfig Float8QuantizationConfig GPTQConfig
-    Int4QuantizationConfig Int8QuantizationConfig SeedGenerator
+    Int4QuantizationConfig Int8QuantizationConfig SeedGenerator Distiller FeatureDistillation LogitsDistillation
     """.split()  # noqa: SIM905  # reads better than quoted names
     )
     | LAYERS
@@ -123,7 +134,7 @@ def is_model_module(module: str, name: str, *, functions: bool) -> bool:
     room = below.partition(".")[0]
     if functions:
         return room in _FUNCTION_MODULES and name not in _MAKERS
-    return room in _CLASS_MODULES or (room, name) in _CLASSES_ELSEWHERE
+    return room in _CLASS_MODULES or (room, name) in _CLASSES_ELSEWHERE or (module, name) in _EXACT_CLASSES
 
 
 def is_python_builtin(name: str) -> bool:
