@@ -344,9 +344,148 @@ def test_a_subclassed_model_cannot_be_cut():
     )
 
 
-@pytest.mark.parametrize("path", [3, None])
-def test_a_path_is_a_text(path):
-    with pytest.raises(ramet.errors.ArgumentError) as caught:
-        ramet.cut(MODELS["one_dense"](), outputs=path)
+@pytest.mark.parametrize("given", [3, [None], np.zeros(3), {"a": 1.5}])
+@pytest.mark.parametrize("argument", ["outputs", "inputs"])
+def test_what_is_no_path_layer_or_tensor_is_refused(given, argument):
+    with pytest.raises(ramet.errors.ArgumentError, match="it is not a path, a layer or a tensor"):
+        ramet.cut(MODELS["one_dense"](), **({"outputs": "d"} | {argument: given}))
 
-    assert caught.value.summary == f"Cannot cut 'one_dense' at {path!r}: a path is a text."
+
+@pytest.mark.parametrize("empty", [[], {}, ()])
+def test_an_empty_list_is_refused(empty):
+    with pytest.raises(ramet.errors.ArgumentError, match="names nothing"):
+        ramet.cut(MODELS["one_dense"](), outputs=empty)
+
+
+# By layer and by tensor, and from the middle. The oracle is a model made by plain Keras from the same tensors.
+
+
+def _net():
+    x = keras.Input((4,), name="x")
+    a = layers.Dense(5, name="a", activation="relu")(x)
+    b = layers.Dense(5, name="b")(a)
+    y = layers.Add(name="add")([a, b])
+    return keras.Model(x, [layers.Dense(2, name="c")(y), layers.Dense(3, name="d")(y)], name="net")
+
+
+@pytest.mark.parametrize("end", ["a", "b", "add", "c"])
+def test_a_layer_and_a_tensor_stand_for_their_path(end):
+    model, x = _net(), np.random.default_rng(0).normal(size=(3, 4)).astype("float32")
+    layer = model.get_layer(end)
+    expected = keras.Model(model.input, layer.output)(x)
+
+    for given in (end, layer, layer.output):
+        part = ramet.cut(model, given)
+        _same(part, x, expected)
+        assert_independent(model, part)
+
+
+@pytest.mark.parametrize("kind", ["path", "layer", "tensor"])
+def test_from_the_middle_gives_what_keras_gives(kind):
+    model = _net()
+    a, b, c = (model.get_layer(name) for name in "abc")
+    start, mid, end = {"path": "abc", "layer": (a, b, c), "tensor": (a.output, b.output, c.output)}[kind]
+    data = np.random.default_rng(0).normal(size=(3, 5)).astype("float32")
+
+    part = ramet.cut(model, {"mid": mid, "end": end}, inputs=start)
+
+    assert (part.input_shape, part.input.name) == ((None, 5), "a_output")
+    _same(part, data, keras.Model(a.output, {"mid": b.output, "end": c.output})(data))
+    assert [layer.name for layer in part.layers] == ["a_output", "b", "add", "c"]
+    assert lint(ramet.capture(part)) == []
+    assert_independent(model, part)
+    part.compile("sgd", "mse")
+    _same(ramet.clone(part), data, part(data))
+
+
+def test_from_several_tensors_in_a_dict(tmp_path):
+    model = _net()
+    a, b, d = (model.get_layer(name) for name in "abd")
+    data = {"left": np.ones((2, 5), "float32"), "right": np.full((2, 5), 2.0, "float32")}
+
+    part = ramet.cut(model, d, inputs={"left": a.output, "right": b})
+
+    assert sorted(t.name for t in part.inputs) == ["left", "right"]
+    _same(part, data, d(data["left"] + data["right"]))
+    part.save(tmp_path / "part.keras")
+    _same(keras.models.load_model(tmp_path / "part.keras"), data, d(data["left"] + data["right"]))
+
+
+def test_from_inside_a_nested_model():
+    model = MODELS["nested_models"]()
+    inner = model.get_layer("middle").get_layer("inner")
+    start = inner.output.shape[1:]
+    data = np.random.default_rng(0).normal(size=(2, *start)).astype("float32")
+
+    part = ramet.cut(model, model.output, inputs=inner.get_layer("d"))
+
+    expected = model.get_layer("d")(model.get_layer("middle").get_layer("d")(data))
+    _same(part, data, expected)
+
+
+def test_an_own_input_stays_an_input():
+    model = MODELS["shared_layer"]()
+    a, b = data_for(model)
+
+    part = ramet.cut(model, model.outputs, inputs=model.inputs)
+
+    assert [t.name for t in part.inputs] == ["a", "b"]
+    _same(part, [a, b], model([a, b]))
+
+
+def test_a_sequential_is_cut_from_the_middle():
+    model = MODELS["sequential"]()
+    x = data_for(model)
+    hidden = model.layers[0](x)
+
+    part = ramet.cut(model, model.layers[-1], inputs=model.layers[0])
+
+    _same(part, ops.convert_to_numpy(hidden), model(x))
+
+
+def test_a_shared_layer_needs_the_path_of_a_call():
+    model = MODELS["shared_layer"]()
+
+    with pytest.raises(ramet.errors.ArgumentError) as caught:
+        ramet.cut(model, model.get_layer("shared"))
+
+    assert str(caught.value) == (
+        "Cannot cut 'siamese' at the layer 'shared': it is called 2 times.\n"
+        "  found:    'shared', 'shared#2'\n"
+        "  fix: pass the path of the call that is meant."
+    )
+
+
+@pytest.mark.parametrize("foreign", [lambda: layers.Dense(2), lambda: _net().layers[1], lambda: _net().input])
+@pytest.mark.parametrize("argument", ["outputs", "inputs"])
+def test_what_belongs_to_another_model_is_refused(foreign, argument):
+    with pytest.raises(ramet.errors.ArgumentError, match="it is not part of the model"):
+        ramet.cut(_net(), **({"outputs": "c"} | {argument: foreign()}))
+
+
+def test_an_output_that_needs_other_inputs_is_refused():
+    with pytest.raises(ramet.errors.ArgumentError) as caught:
+        ramet.cut(_net(), "c", inputs="b")
+
+    assert caught.value.summary == "Cannot cut 'net' between these layers: 'c' also needs the input 'x'."
+    assert "add 'x' to inputs=" in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("outputs", "inputs", "summary"),
+    [
+        ("d", ["add", "c"], "no output depends on 'c'"),
+        ("a", "b", "'a' also needs the input 'x'"),
+        ("c", ["add", "x"], "no output depends on 'x'"),
+    ],
+)
+def test_inputs_that_do_not_lead_to_the_outputs_are_refused(outputs, inputs, summary):
+    with pytest.raises(ramet.errors.ArgumentError, match=summary):
+        ramet.cut(_net(), outputs, inputs=inputs)
+
+
+def test_a_mask_from_before_the_cut_is_never_lost():
+    model = MODELS["embedded_lstm"]()
+
+    with pytest.raises(ramet.errors.ArgumentError, match="also needs the input"):
+        ramet.cut(model, "lstm", inputs=next(one for one in model.layers if isinstance(one, layers.Embedding)))

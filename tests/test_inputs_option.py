@@ -86,6 +86,29 @@ def test_an_input_of_another_shape():
     assert outputs(twin, np.ones((2, 32, 16, 3), "float32"))[0].shape == (2, 4)
 
 
+def test_an_input_without_a_name_takes_the_old_names():
+    a, b = keras.Input((4,)), keras.Input((4,), name="b")
+    model = keras.Model([a, b], keras.layers.Concatenate(name="c")([a, b]), name="m")
+    old = a._keras_history.operation.name
+    given = [keras.Input((7,)), keras.Input((3,))]
+
+    twin = ramet.clone(model, inputs=given)
+
+    assert [t.name for t in twin.inputs] == [a.name, "b"]
+    assert twin.get_layer(old).output is given[0]
+    assert twin.get_layer("b").output is given[1]
+    data = [np.ones((2, 7), "float32"), np.zeros((2, 3), "float32")]
+    assert twin(data).shape == (2, 10)
+
+
+def test_an_input_with_a_name_keeps_it():
+    model = MODELS["image"]()
+
+    twin = ramet.clone(model, inputs=keras.Input((8, 8, 3), name="other"))
+
+    assert twin.inputs[0].name == twin.layers[0].name == "other"
+
+
 def test_an_input_of_another_dtype_takes_images_as_they_are():
     model = MODELS["image"]()
     images = np.random.default_rng(0).integers(0, 255, (2, 8, 8, 3)).astype("uint8")

@@ -13,8 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ramet._arguments import as_tuple, check_flag, check_text
 from ramet._edit import Edit
 from ramet._select import anything, as_selector
+from ramet.errors import ArgumentError, shown
 
 __all__ = [
     "cast",
@@ -50,6 +52,7 @@ def replace(selector: Any, layer: Any, *, weights: bool = True, required: bool =
         weights: Whether weights with the same name and shape are taken over.
         required: Whether it is an error that nothing matches.
     """
+    check_flag("replace", "weights", weights)
     return _edit("replace", selector, required=required, layer=layer, weights=weights)
 
 
@@ -68,12 +71,12 @@ def insert_before(selector: Any, layer: Any, *, calls: Calls = None, required: b
             the old one is.
         required: Whether it is an error that nothing matches.
     """
-    return _edit("insert_before", selector, required=required, layer=layer, calls=_listed(calls))
+    return _edit("insert_before", selector, required=required, layer=layer, calls=_listed("insert_before", calls))
 
 
 def insert_after(selector: Any, layer: Any, *, calls: Calls = None, required: bool = True) -> Edit:
     """A new layer after each that matches; one for each of its outputs. See `insert_before`."""
-    return _edit("insert_after", selector, required=required, layer=layer, calls=_listed(calls))
+    return _edit("insert_after", selector, required=required, layer=layer, calls=_listed("insert_after", calls))
 
 
 def remove(
@@ -87,7 +90,14 @@ def remove(
         keep: Which of its inputs stands for its output, where it has several.
         required: Whether it is an error that nothing matches.
     """
-    return _edit("remove", selector, required=required, calls=_listed(calls), keep=keep)
+    if keep is not None and (isinstance(keep, bool) or not isinstance(keep, int)):
+        keep = as_tuple("remove", "keep", keep, "the number of an input from 0 on, or a list of these")
+        if any(isinstance(number, bool) or not isinstance(number, int) for number in keep):
+            raise ArgumentError(
+                f"Cannot remove with keep={shown(keep)}: these are not numbers of inputs.",
+                fix="pass whole numbers from 0 on, one for each output.",
+            )
+    return _edit("remove", selector, required=required, calls=_listed("remove", calls), keep=keep)
 
 
 def splice(after: Any, before: Any, layer: Any) -> Edit:
@@ -103,11 +113,14 @@ def splice(after: Any, before: Any, layer: Any) -> Edit:
 
 def rename(selector: Any, name: str | Callable[[str], str], *, required: bool = True) -> Edit:
     """Another name for a layer or model, or for several by a function of the old name; variable paths follow."""
+    if not callable(name):
+        check_text("rename", "name", name)
     return _edit("rename", selector, required=required, name=name)
 
 
 def prefix(text: str, selector: Any = None, *, required: bool = True) -> Edit:
     """A text before the name of each layer and model that matches (all but inputs when left out)."""
+    check_text("prefix", "text", text)
     return _edit("prefix", anything() if selector is None else selector, required=required, text=text)
 
 
@@ -147,7 +160,10 @@ def resize_input(shape: Iterable[int | None], *, input: str | None = None, weigh
         weights: What happens to weights that no longer fit: "refuse", "slice" (the first ones), "pad" (zeros), "mean" (of
             the old ones, for those that are added), "repeat" or "fresh".
     """
-    return Edit("resize_input", None, (("shape", tuple(shape)), ("input", input), ("weights", weights)))
+    sizes = as_tuple("resize_input", "shape", shape, "the sizes without the batch, such as (32, 32, 4)")
+    if input is not None:
+        check_text("resize_input", "input", input)
+    return Edit("resize_input", None, (("shape", sizes), ("input", input), ("weights", weights)))
 
 
 def swap_head(classes: int, *, head: Any = None, activation: Any = None, weights: str = "fresh") -> Edit:
@@ -189,8 +205,11 @@ def merge_lora(selector: Any = None) -> Edit:
 
 
 def _edit(kind: str, selector: Any, *, required: bool = True, **settings: Any) -> Edit:
+    check_flag(kind, "required", required)
     return Edit(kind, as_selector(selector), tuple(settings.items()), required)
 
 
-def _listed(calls: Calls) -> Any:
-    return calls if calls is None or isinstance(calls, int | str) else tuple(calls)
+def _listed(kind: str, calls: Calls) -> Any:
+    if calls is None or isinstance(calls, int | str):
+        return calls
+    return as_tuple(kind, "calls", calls, "numbers of calls from 1 on, their ids, or a list of these")

@@ -231,3 +231,12 @@ def listed(names: Sequence[str], limit: int = 3) -> str:
     shown = ", ".join(f"'{name}'" for name in names[:limit])
     rest = len(names) - limit
     return f"{shown} and {rest} more" if rest > 0 else shown
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """A value as it is written in code, on one line and not too long."""
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # noqa: BLE001  # an object of the user's may raise anything
+        text = f"an object of class {type(value).__name__}"
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."

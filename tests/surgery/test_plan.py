@@ -3,6 +3,8 @@
 import json
 
 import keras
+import numpy as np
+import pytest
 from keras import layers
 
 import ramet
@@ -42,7 +44,10 @@ def test_a_plan_reads_like_a_list_of_what_will_happen():
         "   drop  Dropout, removed\n"
         "\n"
         "4. swap_head(classes=10, weights='fresh'): 1 op\n"
-        "   logits  Dense, units 2 becomes 10"
+        "   logits  Dense, units 2 becomes 10\n"
+        "   2 weights adapted:\n"
+        "   logits/kernel  (3, 2) -> (3, 10)  fresh, axis 1\n"
+        "   logits/bias    (2,) -> (10,)  fresh, axis 0"
     )
 
 
@@ -127,6 +132,7 @@ def test_a_plan_as_json():
                 "touched": [{"path": "drop", "what": "Dropout, removed", "calls": []}],
                 "skipped": [],
                 "notes": [],
+                "adapted": [],
             }
         ],
         "notes": [],
@@ -135,3 +141,49 @@ def test_a_plan_as_json():
 
 def test_no_edits_is_a_plan_too():
     assert str(ramet.plan(small())) == "Plan for 'small': 0 edits, 0 ops touched"
+
+
+# Adapted weights.
+
+
+def _flat():
+    parts = [keras.Input((4, 4, 3), name="x"), layers.Conv2D(8, 3, name="conv", padding="same")]
+    return keras.Sequential([*parts, layers.Flatten(name="flat"), layers.Dense(2, name="head")], name="flat_net")
+
+
+def test_every_adapted_weight_is_listed_with_method_and_axes():
+    model = _flat()
+    before = [keras.ops.convert_to_numpy(v) for v in model.weights]
+
+    plan = ramet.plan(model, e.resize_input((4, 4, 4), weights="pad"))
+
+    assert str(plan) == (
+        "Plan for 'flat_net': 1 edit, 1 op touched\n"
+        "\n"
+        "1. resize_input(shape=(4, 4, 4), weights='pad'): 1 op\n"
+        "   x  shape (4, 4, 3) becomes (4, 4, 4)\n"
+        "   1 weight adapted:\n"
+        "   conv/kernel  (3, 3, 3, 8) -> (3, 3, 4, 8)  pad, axis 2"
+    )
+    assert json.loads(plan.to_json())["steps"][0]["adapted"] == [
+        {"path": "conv/kernel", "old": [3, 3, 3, 8], "new": [3, 3, 4, 8], "method": "pad", "axes": [2]}
+    ]
+    for old, now in zip(before, model.weights, strict=True):
+        np.testing.assert_array_equal(old, keras.ops.convert_to_numpy(now))
+
+
+def test_a_plan_of_what_is_refused_is_refused():
+    with pytest.raises(ramet.errors.WeightsDoNotFitError, match="head/kernel"):
+        ramet.plan(_flat(), e.resize_input((6, 6, 3), weights="pad"))
+
+
+def test_a_plan_of_several_edits_says_what_is_refused_on_its_own():
+    plan = ramet.plan(_flat(), e.remove("flat"), e.resize_input((6, 6, 3)))
+
+    assert "on its own, this edit is refused" in str(plan)
+
+
+def test_updated_weights_are_listed():
+    plan = ramet.plan(_flat(), e.update("conv", kernel_size=5, weights="pad"))
+
+    assert [str(one) for one in plan.steps[0].adapted] == ["(3, 3, 3, 8) -> (5, 5, 3, 8)  pad, axes 0, 1"]

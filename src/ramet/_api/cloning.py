@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeVar
 
-from ramet.errors import ArgumentError
+from ramet.errors import ArgumentError, shown
 
 T = TypeVar("T")
 
@@ -122,9 +122,9 @@ def register_copy(cls: type, how: str | Callable[[Any, Callable[[Any], Any]], An
         raise ArgumentError(
             f"Cannot register {cls!r}: it is not a class.", fix="pass the class, not an instance of it."
         )
-    if not callable(how) and how not in ("share", "refuse"):
+    if not callable(how) and not (isinstance(how, str) and how in ("share", "refuse")):
         raise ArgumentError(
-            f"Cannot register {cls.__name__} with {how!r}: there is no such plan.",
+            f"Cannot register {cls.__name__} with {shown(how)}: there is no such plan.",
             expected="'share', 'refuse', or a function how(obj, copy)",
             fix="pass one of these.",
         )

@@ -60,9 +60,13 @@ def edit(model: T, *edits: Any, seed: int | None = None, unsaved: bool = False, 
     >>> ramet.edit(model, e.swap_head(classes=10)).output_shape
     (None, 10)
     """
+    from ramet._arguments import check_flag, check_seed
     from ramet._edit import as_edits
     from ramet._surgery.door import edit as carry_out
 
+    check_seed("edit", seed)
+    for name, flag in (("unsaved", unsaved), ("check", check)):
+        check_flag("edit", name, flag)
     if check:
         changing = next((one for one in as_edits(edits) if not one.preserving), None)
         if changing is not None:

@@ -26,21 +26,33 @@ def capture(model: Any) -> Graph:
     return take(model)
 
 
-def cut(model: Any, outputs: Any) -> Any:
-    """The part of a model that leads to one of its layers, as a functional model of its own, with its weights.
+def cut(model: Any, outputs: Any, inputs: Any = None) -> Any:
+    """Return the part of a model that leads to some of its layers, as a functional model with its weights.
 
     The layers are twins: the original is not changed, and nothing is shared with it.
 
     Args:
         model: A functional or a built Sequential model.
-        outputs: The path of a layer, `"block4/conv2"`, through nested models too; `"shared#2"` for its second call. Or a
-            list, tuple or dict of paths.
+        outputs: Where the part ends: the path of a layer, `"block4/conv2"`, through nested models too (`"shared#2"` for its
+            second call); a layer of the model; or a tensor of the model, such as `model.get_layer("a").output`. Or a
+            list, tuple or dict of these.
+        inputs: Where the part begins, in the same form; the model's own inputs when left out. An output of a layer that is
+            passed here becomes an input of the same shape and dtype, called `<layer>_output`, or by its key in
+            a dict; an input of the model stays that input.
+
+    Raises:
+        UnknownPathError: there is no layer at a path.
+        ArgumentError: a layer or tensor is not part of the model or is called several times, an output needs other inputs
+            than these, or does not depend on them.
 
     >>> import keras, ramet
-    >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, name="a"), keras.layers.Dense(2)])
+    >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, name="a"), keras.layers.Dense(2, name="b")])
     >>> ramet.cut(model, outputs="a").output_shape
     (None, 3)
+    >>> tail = ramet.cut(model, model.output, inputs="a")
+    >>> tail.input_shape, tail.output_shape
+    ((None, 3), (None, 2))
     """
     from ramet._build.cut import cut as take_part
 
-    return take_part(model, outputs)
+    return take_part(model, outputs, inputs)

@@ -35,8 +35,13 @@ def transfer(
             function from the path in the source to the path in the target.
         dry_run: `True` to write nothing, and be told what would be.
 
+    Axes that hold several parts behind each other (the gates of an LSTM or GRU, the filters of a grouped convolution) are
+    adapted part by part. Rows that belong to flattened or concatenated values are not adapted, because no policy could tell which
+    is which: give the source the new input shape first, with `resize_input`.
+
     Raises:
-        WeightsDoNotFitError: shapes differ, and the policy does not allow it or cannot adapt them.
+        WeightsDoNotFitError: shapes differ, and the policy does not allow it or cannot adapt them; or nothing at all would be
+            written, because no path matches or no dtype fits (not with `dry_run=True`).
 
     >>> import keras, ramet
     >>> old, new = (keras.Sequential([keras.Input((4,)), keras.layers.Dense(n, name="d")], name="net") for n in (2, 3))

@@ -6,6 +6,7 @@ from typing import Any
 
 import keras
 
+from ramet._arguments import check_choice
 from ramet._build.weights import WEIGHTS
 from ramet._keras import structure
 from ramet.errors import ArgumentError, NotAModelError
@@ -26,12 +27,7 @@ def check(model: Any, input_tensors: Any, clone_function: Any, call_function: An
                 found=_shown(value),
                 fix=f"pass a function as {name}, or leave it out.",
             )
-    if weights not in WEIGHTS:
-        raise ArgumentError(
-            f"Cannot clone with weights={weights!r}: there is no such way.",
-            expected="'copy', 'fresh' or 'share'",
-            fix="pass one of these.",
-        )
+    check_choice("clone", "weights", weights, WEIGHTS)
     if structure.function_of(model) is not None or (isinstance(model, keras.Sequential) and input_tensors is not None):
         return
     for name, value in (("call_function", call_function), ("input_tensors", input_tensors)):

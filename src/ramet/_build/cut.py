@@ -1,9 +1,10 @@
-"""`cut`: the part of a model that leads to one of its layers, also through nested models."""
+"""`cut`: the part of a model that leads to some of its layers, or from some to others, also through nested models."""
 
 from __future__ import annotations
 
 import difflib
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 import keras
@@ -13,14 +14,14 @@ from ramet._build.trampoline import Work, run
 from ramet._capture.capture import capture
 from ramet._capture.sequence import ordered
 from ramet._capture.tree import places_below
-from ramet._graph import split_call_id
+from ramet._graph import call_id, split_call_id
 from ramet._keras import rewire, structure
 from ramet._keras.counters import names_untouched
 from ramet._twin.clone import clone
-from ramet.errors import ArgumentError, NotAModelError, UnknownPathError
+from ramet.errors import ArgumentError, NotAModelError, UnknownPathError, listed
 
 
-def cut(model: Any, outputs: Any) -> Any:
+def cut(model: Any, outputs: Any, inputs: Any = None) -> Any:
     """The sub-model; see `ramet.cut`."""
     if not isinstance(model, keras.Model) or structure.function_of(model) is None:
         raise NotAModelError(
@@ -28,15 +29,214 @@ def cut(model: Any, outputs: Any) -> Any:
             expected="a functional or a built Sequential model",
             fix="a subclassed model can only be cut in its own code.",
         )
+    index = _Index(model)
+    ends = _located(index, outputs, "outputs")
+    starts = None if inputs is None else _located(index, inputs, "inputs")
     twin = clone(model, keep_compiled=False)
     part = _Part(twin)
-    for path in keras.tree.flatten(outputs):
-        part.enter(path)
+    for point in (*keras.tree.flatten(ends), *([] if starts is None else keras.tree.flatten(starts))):
+        part.enter(point.path)
     run(part.expand())
-    return _model_to(twin, keras.tree.map_structure(part.tensor_at, outputs), part.lifted)
+    found = {id(point): part.tensor_at(point) for point in keras.tree.flatten(ends)}
+    tensors = keras.tree.map_structure(lambda point: found[id(point)], ends)
+    if starts is None:
+        return _model_to(twin, tensors, part.lifted)
+    cut_at = {id(point): _one_tensor(model, point, part) for point in keras.tree.flatten(starts)}
+    successors = _from_the_middle(
+        twin,
+        [(point, cut_at[id(point)]) for point in keras.tree.flatten(starts)],
+        [(point, found[id(point)]) for point in keras.tree.flatten(ends)],
+        {id(cut_at[id(point)]): key for key, point in starts.items()} if isinstance(starts, dict) else {},
+    )
+    new_inputs = keras.tree.map_structure(lambda point: successors[id(cut_at[id(point)])], starts)
+    return _model_to(twin, keras.tree.map_structure(lambda old: successors[id(old)], tensors), part.lifted, new_inputs)
 
 
-def _model_to(twin: Any, outputs: Any, lifted: dict[int, str]) -> Any:
+def _one_tensor(model: Any, point: _Point, part: _Part) -> Any:
+    tensor = part.tensor_at(point)
+    if isinstance(tensor, keras.KerasTensor):
+        return tensor
+    raise ArgumentError(
+        f"Cannot cut '{model.name}' from '{point.path}' on: it has {len(keras.tree.flatten(tensor))} outputs.",
+        fix="pass the tensor that is meant, such as model.get_layer(...).output[0].",
+        path=point.path,
+    )
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A place in a graph: the path of a call, and which of its outputs; all of them without a number."""
+
+    path: str
+    index: int | None = None
+
+
+class _Index:
+    """Where each op and each tensor of a model is, by identity: the paths of the calls, through nested models too."""
+
+    # A model that is called twice at every level has 2 ** depth insides; more paths than these are not listed.
+    _LIMIT = 10_000
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.calls_of_op: dict[int, list[str]] = {}
+        self.tensors: dict[int, list[_Point]] = {}
+        waiting, count = [(structure.function_of(model), "")], 0
+        while waiting and count < self._LIMIT:
+            function, prefix = waiting.pop()
+            numbers: dict[int, int] = {}
+            for call in sorted(structure.calls_of(function), key=_turn):
+                count += 1
+                op = call.operation
+                numbers[id(op)] = numbers.get(id(op), 0) + 1
+                path = prefix + call_id(op.name, numbers[id(op)])
+                self.calls_of_op.setdefault(id(op), []).append(path)
+                for number, tensor in enumerate(call.outputs):
+                    self.tensors.setdefault(id(tensor), []).append(_Point(path, number))
+                if structure.function_of(op) is not None:
+                    waiting.append((structure.function_of(op), f"{path}/"))
+        self.held = {id(place.op): place.path for place in places_below(model)}
+
+    def point(self, given: Any, argument: str) -> _Point:
+        """The point that a path, a layer or a tensor of the model stands for."""
+        if isinstance(given, str):
+            return _Point(given)
+        if isinstance(given, keras.KerasTensor):
+            points = self.tensors.get(id(given), [])
+            if not points:
+                raise self._foreign(f"the tensor '{given.name}'", argument)
+            return self._only(points, [point.path for point in points], f"the tensor '{given.name}'")
+        if isinstance(given, keras.Operation):
+            if given is self.model:
+                raise ArgumentError(
+                    f"Cannot cut '{self.model.name}' at itself.", fix="pass a layer inside the model, or its path."
+                )
+            paths = self.calls_of_op.get(id(given)) or [self.held[id(given)]] if id(given) in self.held else []
+            if not paths:
+                raise self._foreign(f"the layer '{given.name}'", argument)
+            return self._only([_Point(path) for path in paths], paths, f"the layer '{given.name}'")
+        raise ArgumentError(
+            f"Cannot cut '{self.model.name}' at {given!r}: it is not a path, a layer or a tensor.",
+            expected="a path, a layer of the model, a KerasTensor of the model, or a list, tuple or dict of these",
+            found=f"{argument}= with an object of class {type(given).__name__}",
+            fix="pass a path like 'encoder/conv_1', or model.get_layer('conv_1').",
+        )
+
+    def _only(self, points: list[_Point], paths: list[str], what: str) -> _Point:
+        if len(points) == 1:
+            return points[0]
+        raise ArgumentError(
+            f"Cannot cut '{self.model.name}' at {what}: it is called {len(points)} times.",
+            found=", ".join(f"'{path}'" for path in paths[:5]),
+            fix="pass the path of the call that is meant.",
+            path=paths[0],
+        )
+
+    def _foreign(self, what: str, argument: str) -> ArgumentError:
+        return ArgumentError(
+            f"Cannot cut '{self.model.name}' at {what}: it is not part of the model.",
+            found=f"{argument}= with a foreign object",
+            fix="pass a layer or tensor of this model, or a path; list the paths with print(ramet.capture(model)).",
+        )
+
+
+def _located(index: _Index, given: Any, argument: str) -> Any:
+    if not keras.tree.flatten(given):
+        raise ArgumentError(
+            f"Cannot cut '{index.model.name}': {argument}= names nothing.",
+            fix="pass a path, a layer or a tensor of the model.",
+        )
+    return keras.tree.map_structure(lambda one: index.point(one, argument), given)
+
+
+def _turn(call: Any) -> int:
+    """The number of a call among all calls of its op."""
+    made = structure.calls_made(call.operation)
+    return next(number for number, other in enumerate(made) if other is call)
+
+
+def _from_the_middle(
+    twin: Any, starts: list[tuple[_Point, Any]], ends: list[tuple[_Point, Any]], keys: dict[int, str]
+) -> dict[int, Any]:
+    """By the id of a tensor, what it is in a graph where some tensors are inputs. The outputs are computed from these alone.
+
+    `keys` are the names that the user gave to new inputs, by the id of the tensor.
+    """
+    needed = _needed(twin, starts, ends)
+    tensors = [tensor for _, tensor in starts]
+    replaced = {id(tensor): tensor for tensor in tensors if rewire.is_input_tensor(tensor)}
+    names = {call.operation.name for call in needed} | {structure.input_name(kept) for kept in replaced.values()}
+    for tensor in tensors:
+        if id(tensor) not in replaced:
+            name = _free_name(str(keys.get(id(tensor), f"{structure.input_name(tensor)}_output")), names)
+            names.add(name)
+            sparse = {"sparse": True} if structure.is_sparse(tensor) else {}
+            replaced[id(tensor)] = keras.Input(batch_shape=tuple(tensor.shape), dtype=tensor.dtype, name=name, **sparse)
+    first = set(replaced)
+    for call in needed:
+        args, kwargs = arguments_of(call, replaced)
+        for old, new in zip(call.outputs, _flat(call.operation(*args, **kwargs)), strict=True):
+            if id(old) not in first:
+                replaced[id(old)] = new
+    return replaced
+
+
+def _needed(twin: Any, starts: list[tuple[_Point, Any]], ends: list[tuple[_Point, Any]]) -> list[Any]:
+    """The calls between some tensors and the outputs, in order; an error where that is not all the outputs need."""
+    by_id = {id(tensor): point for point, tensor in starts}
+    used: set[int] = set()
+    order: dict[int, Any] = {}
+    for end, tensors in ends:
+        reached: set[int] = set()
+        seen: set[int] = set()
+        waiting: list[tuple[Any, bool]] = [(tensor, False) for tensor in _flat(tensors)]
+        while waiting:
+            item, done = waiting.pop()
+            if done:
+                order.setdefault(id(item), item)
+                continue
+            if id(item) in by_id:
+                reached.add(id(item))
+                continue
+            call = structure.producing_call(item)
+            if id(call) in seen:
+                continue
+            seen.add(id(call))
+            if call.is_input:
+                raise ArgumentError(
+                    f"Cannot cut '{twin.name}' between these layers: '{end.path}' also needs the input '{item.name}'.",
+                    expected=f"outputs that follow from {listed([point.path for point, _ in starts])} alone",
+                    found=f"a way from '{item.name}' to '{end.path}' past them (a mask that travels along counts, too)",
+                    fix=f"add '{item.name}' to inputs=, or cut where all ways meet.",
+                    path=end.path,
+                )
+            waiting.append((call, True))
+            waiting.extend((tensor, False) for tensor in reversed(call.input_tensors))
+        if not reached:
+            raise ArgumentError(
+                f"Cannot cut '{twin.name}' between these layers: '{end.path}' does not depend on the inputs.",
+                fix="pass an output that follows from inputs=.",
+                path=end.path,
+            )
+        used |= reached
+    for key, point in by_id.items():
+        if key not in used:
+            raise ArgumentError(
+                f"Cannot cut '{twin.name}' between these layers: no output depends on '{point.path}'.",
+                fix=f"leave '{point.path}' out of inputs=.",
+                path=point.path,
+            )
+    return list(order.values())
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    found, number = name, 1
+    while found in taken:
+        found, number = f"{name}_{number}", number + 1
+    return found
+
+
+def _model_to(twin: Any, outputs: Any, lifted: dict[int, str], inputs: Any = None) -> Any:
     """A functional model from the twin's inputs to some tensors, its layers without any other calls.
 
     `lifted` are the paths of layers that stood inside nested models: they may not be called what others are called.
@@ -48,12 +248,12 @@ def _model_to(twin: Any, outputs: Any, lifted: dict[int, str]) -> Any:
         if call is not None and id(call) not in needed:
             needed[id(call)] = call
             waiting.extend(call.input_tensors)
-    function = structure.function_of(twin)
-    inputs = structure.inputs_of(function)
-    flat = keras.tree.flatten(inputs)
-    used = [tensor for tensor in flat if id(structure.producing_call(tensor)) in needed]
-    if len(used) != len(flat):
-        inputs = used[0] if len(used) == 1 else used
+    if inputs is None:
+        inputs = structure.inputs_of(structure.function_of(twin))
+        flat = keras.tree.flatten(inputs)
+        used = [tensor for tensor in flat if id(structure.producing_call(tensor)) in needed]
+        if len(used) != len(flat):
+            inputs = used[0] if len(used) == 1 else used
     ops = list({id(call.operation): call.operation for call in needed.values()}.values())
     names = Counter(op.name for op in ops)
     for op in ops:
@@ -85,13 +285,8 @@ class _Part:
         self._entered: dict[int, tuple[Any, str]] = {}
         self._targets: dict[str, list[Any]] = {}
 
-    def enter(self, path: Any) -> None:
+    def enter(self, path: str) -> None:
         """Find the calls on a path, and note those that must be laid open."""
-        if not isinstance(path, str):
-            raise ArgumentError(
-                f"Cannot cut '{self.model.name}' at {path!r}: a path is a text.",
-                fix="pass a path like 'encoder/conv_1'.",
-            )
         function, parts = structure.function_of(self.model), path.split("/")
         calls: list[Any] = []
         for depth, part in enumerate(parts):
@@ -106,14 +301,17 @@ class _Part:
             self._entered[id(call)] = (call, "/".join(parts[: depth + 1]))
         self._targets[path] = calls
 
-    def tensor_at(self, path: str) -> Any:
-        """What the layer at a path gives."""
+    def tensor_at(self, point: _Point) -> Any:
+        """What the call at a point gives."""
+        path = point.path
         calls = self._targets[path]
         inside = [part for part in calls if isinstance(part, str)]
         call = calls[len(calls) - len(inside) - 1]
         if inside:
             return self._through_wrapper(call, inside, path)
         outputs = [self.known.get(id(tensor), tensor) for tensor in call.outputs]
+        if point.index is not None:
+            return outputs[point.index]
         return outputs[0] if len(outputs) == 1 else outputs
 
     def expand(self) -> Work:

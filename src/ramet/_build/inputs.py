@@ -15,7 +15,8 @@ from ramet.errors import ArgumentError
 def new_inputs(model: Any, reference: Any, given: Any, *, original: Any = None) -> Any:
     """Input tensors in the structure of `reference`, made from what was given.
 
-    A `keras.Input` is used as it is. A tensor from inside another model gives an input of its spec with the old name; an
+    A `keras.Input` is used as it is; one without a name is given the old one. A tensor from inside another model gives an
+    input of its spec with the old name; an
     array or a backend tensor gives one called `input_wrapper_for_<old name>`. An input of the original counts as a tensor
     inside another model: used as it is, it would have the calls of both.
     """
@@ -61,8 +62,9 @@ def _input_for(model: Any, old: Any, item: Any, taken: set[int]) -> Any:
         _check_rank(model, old, tuple(item.shape))
         check_kind(model, old, item.dtype)
         if rewire.is_input_tensor(item) and id(item) not in taken:
+            structure.name_like(item, old)
             return item
-        return _make(item.shape, item.dtype, old.name, flags | {"sparse": structure.is_sparse(item)})
+        return structure.input_like(old, item.shape, item.dtype, sparse=structure.is_sparse(item))
     if isinstance(item, np.ndarray) or keras.ops.is_tensor(item):
         shape = tuple(item.shape)
         _check_rank(model, old, shape)

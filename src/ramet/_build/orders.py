@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import keras
 
@@ -13,6 +13,28 @@ from ramet._keras import structure
 
 # Makes one call: the op, its arguments; answers with the outputs.
 Make = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+
+
+class Refitting(Protocol):
+    """What fits layers to tensors of other shapes while a graph is made anew."""
+
+    def inputs_for(self, model: Any, args: Any, kwargs: Any, fitting: Any) -> Any:
+        """The inputs that a nested model is rebuilt on; None if it stays as it is."""
+
+    def enter(self, model: Any, path: str) -> None:
+        """A nested model is rebuilt from here on."""
+
+    def leave(self) -> None:
+        """The nested model is rebuilt."""
+
+    def before(self, call: Any, path: str, op: Any, args: Any, kwargs: Any) -> None:
+        """An op is about to be called."""
+
+    def after(self, call: Any, path: str, op: Any, args: Any, kwargs: Any, outputs: Any) -> None:
+        """An op was called."""
+
+    def finish(self) -> None:
+        """All graphs are made anew."""
 
 
 @dataclass
@@ -84,7 +106,7 @@ class Orders:
         again: The ids of ops whose calls are made again, because something about them changed.
         calls: By the id of a call, what happens there.
         held: What the ids above belong to.
-        refit: Makes an op take other inputs than before, if it can; asked after the op refused them.
+        refit: Fits the weights of layers to inputs of another shape, before each call.
         word: What is being done, for messages: rebuild, edit.
     """
 
@@ -92,7 +114,7 @@ class Orders:
     again: set[int] = field(default_factory=set)
     calls: dict[int, CallOrder] = field(default_factory=dict)
     held: list[Any] = field(default_factory=list)
-    refit: Callable[[Any, Any, Any], bool] | None = None
+    refit: Refitting | None = None
     word: str = "rebuild"
 
     def at(self, call: Any) -> CallOrder:

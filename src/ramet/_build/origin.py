@@ -46,6 +46,10 @@ class Origin:
         """At a nested model whose inputs are what they were."""
         return cls(model.name, f"{path}/", {}, Fit(), word)
 
+    def path_of(self, op: Any) -> str:
+        """Where an op of this graph is."""
+        return f"{self._path}{op.name}"
+
     def follow(self, call: Any) -> None:
         """What arrives at a call leaves it, too."""
         names = self._arriving(call)
@@ -62,7 +66,7 @@ class Origin:
     def refusal(self, call: Any, op: Any, arguments: Any, error: Exception) -> RebuildError:
         """The error for an op that did not take what it was called with."""
         blamed = self._arriving(call)
-        path = f"{self._path}{op.name}"
+        path = self.path_of(op)
         if self._word == "edit" and not blamed:
             return self._misfit(call, op, arguments, error, path)
         word = "layer" if isinstance(op, keras.Layer) else "operation"

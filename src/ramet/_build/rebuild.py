@@ -7,6 +7,7 @@ passed again; those that Keras found it finds again, in the new graph.
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Set
 from typing import Any
 
@@ -86,9 +87,15 @@ def rebuild(
         origin.follow(call)
         if op is call.operation and structure.function_of(op) is not None:
             fitting = origin.fit.inputs_for(call, args, kwargs)
+            if orders.refit is not None:
+                fitting = orders.refit.inputs_for(op, args, kwargs, fitting)
             if fitting is not None:
                 inner = Orders(refit=orders.refit, word=orders.word)
+                if orders.refit is not None:
+                    orders.refit.enter(op, origin.path_of(op))
                 yield rebuild(op, fitting, origin=origin.inside(call), orders=inner)
+                if orders.refit is not None:
+                    orders.refit.leave()
         make = _Maker(origin, call, orders, call_op)
         before = len(structure.calls_made(call.operation))
         if id(call) in orders.calls:
@@ -105,7 +112,9 @@ def rebuild(
     ops = list(function.operations)
     rewire.forget_calls(ops, stale - spared - _calls_inside(ops), instead)
     outputs = keras.tree.map_structure(successor, structure.outputs_of(function))
-    with names_untouched(), rewire.unused_inputs_allowed(given):
+    with names_untouched(), rewire.unused_inputs_allowed(given), warnings.catch_warnings():
+        # About keys of a dict that are not the names of the inputs: the user was told when the model was made.
+        warnings.simplefilter("ignore")
         donor = keras.Model(inputs, outputs)
     if isinstance(model, keras.Sequential):
         if not rewire.is_sequence(donor):
@@ -179,13 +188,14 @@ class _Maker:
         self._origin, self._call, self._orders, self._call_op = origin, call, orders, call_op
 
     def __call__(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        refit, path = self._orders.refit, self._origin.path_of(op)
         try:
-            try:
-                return op(*args, **kwargs) if self._call_op is None else self._call_op(op, *args, **kwargs)
-            except ValueError:
-                if self._orders.refit is None or not self._orders.refit(op, args, kwargs):
-                    raise
-                return op(*args, **kwargs)
+            if refit is not None:
+                refit.before(self._call, path, op, args, kwargs)
+            outputs = op(*args, **kwargs) if self._call_op is None else self._call_op(op, *args, **kwargs)
+            if refit is not None:
+                refit.after(self._call, path, op, args, kwargs, outputs)
+            return outputs
         except RametError:
             raise
         except Exception as error:

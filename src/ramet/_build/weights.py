@@ -7,6 +7,7 @@ from typing import Any
 
 import keras
 
+from ramet._arguments import check_choice
 from ramet._build.fresh import reinitialise
 from ramet._keras import kinds, structure
 from ramet._twin.clone import clone
@@ -25,12 +26,7 @@ def clone_with(
     share: Iterable[Any] = (),
 ) -> Any:
     """The twin with its weights copied, newly initialised, or shared with the original."""
-    if weights not in WEIGHTS:
-        raise ArgumentError(
-            f"Cannot clone with weights={weights!r}: there is no such way.",
-            expected="'copy', 'fresh' or 'share'",
-            fix="pass one of these.",
-        )
+    check_choice("clone", "weights", weights, WEIGHTS)
     if weights == "share" and name is not None:
         raise ArgumentError(
             "Cannot clone with weights='share' and name=: shared variables have one path, and name= needs another.",

@@ -2,13 +2,14 @@
 
 from ramet._edit.edit import PRESERVING, Edit, as_edits
 from ramet._edit.layer_config import FROM_OLD, LayerConfig, objects_in, unsafe
-from ramet._edit.plan import Plan, Skip, Step, Touch
+from ramet._edit.plan import AdaptedWeight, Plan, Skip, Step, Touch
 from ramet._edit.recipe import Recipe, read_recipe
 from ramet.errors import RecipeError
 
 __all__ = [
     "FROM_OLD",
     "PRESERVING",
+    "AdaptedWeight",
     "Edit",
     "LayerConfig",
     "Plan",

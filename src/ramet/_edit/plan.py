@@ -46,6 +46,32 @@ class Skip(Shown):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
+class AdaptedWeight(Shown):
+    """One weight that an edit makes fit another shape.
+
+    Attributes:
+        path: Where it is: `conv/kernel`.
+        old: Its shape before.
+        new: Its shape afterwards.
+        method: How its values are made: `pad`, `slice`, `mean`, `repeat` or `fresh`.
+        axes: The axes along which it is adapted, counted from 0.
+    """
+
+    path: str
+    old: tuple[int, ...]
+    new: tuple[int, ...]
+    method: str
+    axes: tuple[int, ...]
+
+    def _line(self) -> str:
+        return f"'{self.path}': {self}"
+
+    def __str__(self) -> str:
+        along = f", {'axis' if len(self.axes) == 1 else 'axes'} {', '.join(map(str, self.axes))}" if self.axes else ""
+        return f"{self.old} -> {self.new}  {self.method}{along}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Step(Shown):
     """What one edit would do."""
 
@@ -53,6 +79,7 @@ class Step(Shown):
     touched: tuple[Touch, ...] = ()
     skipped: tuple[Skip, ...] = ()
     notes: tuple[str, ...] = ()
+    adapted: tuple[AdaptedWeight, ...] = ()
 
     def _line(self) -> str:
         skipped = f", {len(self.skipped):,} skipped" if self.skipped else ""
@@ -93,6 +120,10 @@ class Plan(Shown):
             rows = [(f"   {escape(t.path):<{width}}  {escape(t.what)}{_at(t)}").rstrip() for t in step.touched]
             lines += _cut(rows, limit)
             lines += _cut([f"   skipped {escape(s.path)}: {escape(s.reason)}" for s in step.skipped], limit)
+            if step.adapted:
+                width = max(len(escape(one.path)) for one in step.adapted[:limit])
+                lines.append(f"   {_count(len(step.adapted), 'weight')} adapted:")
+                lines += _cut([f"   {escape(one.path):<{width}}  {one}" for one in step.adapted], limit)
             lines += [f"   note: {escape(note)}" for note in step.notes]
         if self.notes:
             lines += ["", *(f"note: {escape(note)}" for note in self.notes)]
@@ -108,6 +139,10 @@ class Plan(Shown):
                 "touched": [{"path": t.path, "what": t.what, "calls": list(t.calls)} for t in step.touched],
                 "skipped": [{"path": s.path, "reason": s.reason} for s in step.skipped],
                 "notes": list(step.notes),
+                "adapted": [
+                    {"path": a.path, "old": list(a.old), "new": list(a.new), "method": a.method, "axes": list(a.axes)}
+                    for a in step.adapted
+                ],
             }
             for step in self.steps
         ]

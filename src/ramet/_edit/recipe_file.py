@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ramet._edit.recipe_page import problem
-from ramet.errors import RecipeError
+from ramet.errors import ArgumentError, RecipeError, shown
 
 __all__ = ["parsed", "text_of"]
 
@@ -22,6 +22,12 @@ def text_of(source: str | os.PathLike[str]) -> tuple[str, str, str]:
     """The name of a recipe, the name of its file in messages, and its text."""
     if isinstance(source, str) and ("\n" in source or "[[" in source):
         return "recipe", "recipe", _lines(source, "recipe")
+    if not isinstance(source, str | os.PathLike):
+        raise ArgumentError(
+            f"Cannot read a recipe from {shown(source)}: it is neither a path nor a text.",
+            found=f"an object of class {type(source).__name__}",
+            fix="pass the path of a TOML file, or the text of a recipe.",
+        )
     path = Path(source)
     try:
         size = path.stat().st_size

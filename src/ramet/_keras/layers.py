@@ -144,6 +144,12 @@ def set_path_like(variable: Any, other: Any) -> None:
     variable.__dict__[names.PATH] = other.path
 
 
+def take_build_shapes(layer: Any, other: Any) -> None:
+    """Let a layer say that it was built with the shapes of another: a file builds it with these before it reads weights."""
+    if names.BUILD_SHAPES in layer.__dict__ and names.BUILD_SHAPES in other.__dict__:
+        layer.__dict__[names.BUILD_SHAPES] = other.__dict__[names.BUILD_SHAPES]
+
+
 def keys_of(variables: list[Any]) -> list[str]:
     """What the variables of a layer are called; those that Keras numbered through the process, by their places."""
     found = []

@@ -27,8 +27,8 @@ def made_again(optimizer: Any) -> Any:
     return new
 
 
-def slot_pairs(old: Any, new: Any, successors: dict[int, Any]) -> Iterator[tuple[Any, Any]]:
-    """Each variable of an optimizer that one built for other variables goes on with, and its counterpart there.
+def slot_pairs(old: Any, new: Any, successors: dict[int, Any]) -> Iterator[tuple[Any, Any, Any]]:
+    """Each variable of an optimizer that one built for other variables goes on with, its counterpart, and whose slot it is.
 
     Args:
         old: An optimizer that was built.
@@ -39,19 +39,20 @@ def slot_pairs(old: Any, new: Any, successors: dict[int, Any]) -> Iterator[tuple
         yield from _own_pairs(ours, theirs, successors)
 
 
-def _own_pairs(old: Any, new: Any, successors: dict[int, Any]) -> Iterator[tuple[Any, Any]]:
+def _own_pairs(old: Any, new: Any, successors: dict[int, Any]) -> Iterator[tuple[Any, Any, Any]]:
     places = {id(variable): place for place, variable in enumerate(structure.optimized_variables(old))}
-    wanted = [places.get(id(successors.get(id(v), v))) for v in structure.optimized_variables(new)]
+    owners = structure.optimized_variables(new)
+    wanted = [places.get(id(successors.get(id(v), v))) for v in owners]
     for name, held in old.__dict__.items():
         if name == names.OPTIMIZED:
             continue
         counterpart = new.__dict__.get(name)
         if isinstance(held, keras.Variable) and isinstance(counterpart, keras.Variable):
-            yield held, counterpart
+            yield held, counterpart, None
         elif _lists_slots(held, len(places)) and _lists_slots(counterpart, len(wanted)):
-            for slot, place in zip(counterpart, wanted, strict=True):
+            for slot, place, owner in zip(counterpart, wanted, owners, strict=True):
                 if place is not None and isinstance(slot, keras.Variable) and isinstance(held[place], keras.Variable):
-                    yield held[place], slot
+                    yield held[place], slot, owner
 
 
 def _lists_slots(held: Any, count: int) -> bool:

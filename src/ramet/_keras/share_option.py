@@ -19,7 +19,7 @@ def list_of_shared(share: Any, verb: str, roots: Iterable[Any]) -> list[Any]:
         verb: What is to be done, for the error when it is no list.
         roots: What is cloned. A shared object that holds one of them stays out, and gives away nothing that it holds.
     """
-    if isinstance(share, keras.Operation) or not isinstance(share, Iterable):
+    if isinstance(share, keras.Operation | keras.KerasTensor) or not isinstance(share, Iterable):
         raise ArgumentError(
             f"Cannot {verb} with share=: it is a list of objects.",
             found=f"an object of class {type(share).__name__}",

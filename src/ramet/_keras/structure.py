@@ -53,16 +53,35 @@ def is_sparse(tensor: Any) -> bool:
     return False
 
 
-def input_like(tensor: Any, shape: Any) -> Any:
-    """A new input with the name, dtype and flags of another, and a shape with the batch first."""
+def input_like(tensor: Any, shape: Any, dtype: str | None = None, *, sparse: bool | None = None) -> Any:
+    """A new input with the names and flags of another input, and a shape with the batch first.
+
+    Keras names an input layer and its tensor apart (`input_layer`, `keras_tensor`) where the user gave no name: the layer is
+    found by the one, data in a dict by the other, so both stay.
+    """
     found = calls.history(tensor)
     flags = {
-        "sparse": tensor.sparse,
+        "sparse": tensor.sparse if sparse is None else sparse,
         "ragged": getattr(tensor, "ragged", False),
         "optional": found is not None and getattr(found[0], "optional", False),
     }
     kept = {flag: value for flag, value in flags.items() if value}
-    return keras.Input(batch_shape=tuple(shape), dtype=tensor.dtype, name=tensor.name, **kept)
+    new = keras.Input(batch_shape=tuple(shape), dtype=dtype or tensor.dtype, name=input_name(tensor), **kept)
+    new.name = tensor.name
+    return new
+
+
+def input_name(tensor: Any) -> str:
+    """The name of the layer that an input tensor comes from."""
+    found = calls.history(tensor)
+    return str(tensor.name if found is None else found[0].name)
+
+
+def name_like(tensor: Any, other: Any) -> None:
+    """Give an input that the user did not name the names of another one; an input with a name or with calls keeps its own."""
+    layer = calls.history(tensor)[0]  # type: ignore[index]  # an input has a layer
+    if tensor.name != layer.name and not calls.outbound(layer):
+        layer.name, tensor.name = input_name(other), other.name
 
 
 def inside(op: Any) -> list[Any]:

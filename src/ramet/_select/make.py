@@ -9,7 +9,7 @@ from ramet._select.convert import as_selector
 from ramet._select.kind import Anything, Feeds, Named, Nth, OfClass, Reads, Where, WithConfig
 from ramet._select.selector import Selector
 from ramet._select.setting import freeze_settings
-from ramet.errors import ArgumentError
+from ramet.errors import ArgumentError, shown
 
 __all__ = ["anything", "feeds", "named", "nth", "of_class", "reads", "where", "with_config"]
 
@@ -30,7 +30,7 @@ def named(*globs: str) -> Selector:
     for glob in _as_passed(globs):
         if not isinstance(glob, str) or not glob:
             raise ArgumentError(
-                f"Cannot select by the name {glob!r}: it is {'empty' if glob == '' else 'not a string'}.",
+                f"Cannot select by the name {shown(glob)}: it is {'not a string' if not isinstance(glob, str) else 'empty'}.",
                 expected="globs over paths, such as 'encoder/*' or 'conv?'",
                 fix='write named("...") with a name; for every op, anything().',
             )

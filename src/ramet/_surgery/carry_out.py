@@ -40,6 +40,8 @@ def carry_out(scene: Scene) -> Any:
                     orders.replace(op, new)
         if changed or any(id(child) in orders.again for child in inside(op)):
             orders.touch(op)
+    if orders.refit is not None:
+        orders.refit.finish()
     result = orders.swap.get(id(twin), twin)
     changed_calls |= {id(holder) for holder in scene.holders_around_changes()}
     for op in inside_first(result):
@@ -49,7 +51,7 @@ def carry_out(scene: Scene) -> Any:
     carry_weights(scene)
     set_flags(scene)
     exchange.follow_torch_upwards(result)
-    renew_optimizer(result, scene.successors)
+    renew_optimizer(result, scene.successors, scene.slot_fits)
     compiled.follow_outputs(result, getattr(scene.model, "output_names", None))
     return result
 

@@ -13,6 +13,7 @@ from ramet._edit import Edit, Plan, Step, as_edits
 from ramet._keras.counters import names_untouched
 from ramet._surgery.carry_out import carry_out
 from ramet._surgery.conflict import check_conflicts
+from ramet._surgery.foresight import with_adapted
 from ramet._surgery.kinds import KINDS
 from ramet._surgery.saving import becomes_plain, check_saved
 from ramet._surgery.scene import Scene
@@ -42,7 +43,7 @@ def plan(model: Any, *edits: Any) -> Plan:
     """What the edits would do; see `ramet.plan`."""
     wanted = _checked(model, edits)
     scene = Scene(model, model)
-    steps = _steps(wanted, scene)
+    steps = [with_adapted(step, scene, len(wanted)) for step in _steps(wanted, scene)]
     return Plan(model.name, tuple(steps), tuple(_notes(steps, scene)))
 
 

@@ -10,6 +10,7 @@ from ramet._edit import Edit, Step, Touch
 from ramet._keras import structure
 from ramet._surgery.scene import Scene
 from ramet._surgery.updating import update
+from ramet._weights.policy import check_policy
 from ramet.errors import EditError
 
 # Between the head and the output may stand what gives each class its place or its probability.
@@ -32,6 +33,7 @@ _WIDTHS = ("units", "filters")
 
 def touch(edit: Edit, scene: Scene) -> Step:
     """The layer that makes the classes, and what behind it names their number."""
+    check_policy(edit["weights"])
     path = _head(edit, scene)
     layer = scene.op(path)
     width = _width(layer)
@@ -55,16 +57,21 @@ def touch(edit: Edit, scene: Scene) -> Step:
 def carry_out(edit: Edit, step: Step, scene: Scene) -> None:
     """Another width, with new weights or the old ones made to fit."""
     head, *others = step.touched
-    settings: dict[str, Any] = {head.detail: edit["classes"]}
-    if edit["activation"] is not None:
-        settings["activation"] = edit["activation"]
     layer = scene.op(head.path)
     old = list(layer.weights)
-    update(scene, head.path, settings, policy=edit["weights"])
+    update(scene, head.path, settings_of(step), policy=edit["weights"])
     if edit["weights"] == "fresh":
         _begin_anew(layer, old, scene)
     for item in others:
         update(scene, item.path, {"target_shape": item.detail})
+
+
+def settings_of(step: Step) -> dict[str, Any]:
+    """The new settings of the head."""
+    settings: dict[str, Any] = {step.touched[0].detail: step.edit["classes"]}
+    if step.edit["activation"] is not None:
+        settings["activation"] = step.edit["activation"]
+    return settings
 
 
 def _begin_anew(layer: Any, old: list[Any], scene: Scene) -> None:

@@ -6,6 +6,7 @@ that is taken over: whatever else the layer is and holds, it stays, variables an
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -15,8 +16,13 @@ from ramet._surgery.alike import alike
 from ramet._weights.policy import adapt
 from ramet.errors import EditError
 
+# Makes the value of a new variable: the old variable, the new one, and where it is.
+Fit = Callable[[Any, Any, str], Any]
 
-def patch(layer: Any, as_it_is: Any, changed: Any, path: str, *, policy: str = "refuse") -> dict[int, Any]:
+
+def patch(
+    layer: Any, as_it_is: Any, changed: Any, path: str, *, policy: str = "refuse", fit: Fit | None = None
+) -> dict[int, Any]:
     """Change a layer in place. Returns, by the id of each new variable, the old one that it stands for.
 
     Args:
@@ -25,7 +31,9 @@ def patch(layer: Any, as_it_is: Any, changed: Any, path: str, *, policy: str = "
         changed: One made from the changed config; its parts are used.
         path: Where the layer stands.
         policy: What happens to weights whose shape changes.
+        fit: Makes their values instead, where another shape alone does not say how.
     """
+    fit = fit or (lambda old, new, where: _fitted(old, new, policy, where))
     successors: dict[int, Any] = {}
     waiting = [(layer, as_it_is, changed, path)]
     while waiting:
@@ -33,15 +41,16 @@ def patch(layer: Any, as_it_is: Any, changed: Any, path: str, *, policy: str = "
         inner = [layers.layers_by_attribute(one) for one in (ours, same, other)]
         shared = inner[0].keys() & inner[1].keys() & inner[2].keys()
         kept = {name for name in shared if type(inner[1][name]) is type(inner[2][name]) is type(inner[0][name])}
-        successors |= _patch_one(ours, same, other, where, kept, policy)
+        successors |= _patch_one(ours, same, other, where, kept, fit)
         waiting.extend(
             (inner[0][name], inner[1][name], inner[2][name], f"{where}/{inner[0][name].name}") for name in sorted(kept)
         )
     return successors
 
 
-def _patch_one(ours: Any, same: Any, other: Any, path: str, kept: set[str], policy: str) -> dict[int, Any]:
-    successors = _patch_variables(ours, same, other, path, policy)
+def _patch_one(ours: Any, same: Any, other: Any, path: str, kept: set[str], fit: Fit) -> dict[int, Any]:
+    layers.take_build_shapes(ours, other)
+    successors = _patch_variables(ours, same, other, path, fit)
     mine = set(map(id, layers.own_variables(ours)))
     before, after = layers.settings_of(same), layers.settings_of(other)
     with exchange.unlocked(ours):
@@ -71,7 +80,7 @@ def _check_plain(value: Any, name: str, path: str) -> None:
         )
 
 
-def _patch_variables(ours: Any, same: Any, other: Any, path: str, policy: str) -> dict[int, Any]:
+def _patch_variables(ours: Any, same: Any, other: Any, path: str, fit: Fit) -> dict[int, Any]:
     """The variables: old ones where nothing about them differs, the changed layer's with the old values elsewhere."""
     held = layers.own_variables(ours)
     references = layers.own_variables(same)
@@ -96,7 +105,7 @@ def _patch_variables(ours: Any, same: Any, other: Any, path: str, policy: str) -
             layers.patch_variable(mine, reference, new)
             order.append(mine)
         else:
-            value = _fitted(mine, new, policy, f"{path}/{new.name}")
+            value = fit(mine, new, f"{path}/{new.name}")
             new.assign(keras.ops.cast(value, new.dtype))
             new.trainable = mine.trainable
             layers.set_path_like(new, mine)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -26,23 +27,27 @@ def made_twice(
         shapes: The build config of the second, if that is different, too.
         seed: What random values of both begin with.
     """
-    try:
-        config = layer.get_config()
-    except Exception as error:
-        raise _cannot(layer, path, error) from error
 
-    def make(changed: dict[str, Any], shapes: dict[str, Any] | None) -> Any:
-        made = type(layer).from_config(changed)
+    def make(settings: dict[str, Any], shapes: dict[str, Any] | None) -> Any:
+        # Asked for each time: some classes take their config apart.
+        config = {**layer.get_config(), **settings}
+        # Layers inside a wrapper come with the shapes they were built with, and would be built with these again.
+        made = type(layer).from_config(config if shapes is None else _without_shapes(config))
         build_like(made, layer, shapes)
         return made
 
-    with names_untouched(), keras.saving.custom_object_scope({type(layer).__name__: type(layer)}):
+    with (
+        warnings.catch_warnings(),
+        names_untouched(),
+        keras.saving.custom_object_scope({type(layer).__name__: type(layer)}),
+    ):
+        warnings.simplefilter("ignore")  # about layers that nobody else will ever see
         try:
-            as_it_is = drawn_alike(lambda: make(dict(config), None), seed)
+            as_it_is = drawn_alike(lambda: make({}, None), seed)
         except Exception as error:
             raise _cannot(layer, path, error) from error
         try:
-            changed = drawn_alike(lambda: make({**config, **settings}, shapes), seed)
+            changed = drawn_alike(lambda: make(settings, shapes), seed)
         except Exception as error:
             said = ", ".join(f"{name}={value!r}" for name, value in settings.items())
             raise EditError(
@@ -52,6 +57,18 @@ def made_twice(
                 path=path,
             ) from error
     return as_it_is, changed
+
+
+def _without_shapes(config: Any) -> Any:
+    """A config without what the layers inside were built with. Configs nest a few levels deep: this may recurse."""
+    if isinstance(config, dict):
+        serialized = {"class_name", "config"} <= config.keys()
+        return {
+            key: _without_shapes(value) for key, value in config.items() if not (serialized and key == "build_config")
+        }
+    if type(config) in (list, tuple):
+        return type(config)(map(_without_shapes, config))
+    return config
 
 
 def drawn_alike(make: Callable[[], Any], seed: int = 0) -> Any:

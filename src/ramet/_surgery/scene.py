@@ -9,7 +9,7 @@ import keras
 from ramet._build.orders import Orders
 from ramet._capture.capture import capture, live_calls
 from ramet._capture.tree import places_below
-from ramet._edit import Edit
+from ramet._edit import AdaptedWeight, Edit
 from ramet._graph import Graph
 from ramet._keras import rename, structure
 from ramet._select import Candidate, Catalog, Search, require
@@ -37,6 +37,8 @@ class Scene:
         self.successors: dict[
             int, Any
         ] = {}  # by the id of a variable, the one whose optimizer slots it takes; None for fresh ones
+        self.slot_fits: dict[int, Any] = {}  # by the id of a variable, what makes its optimizer slots of the old ones
+        self.adapted: list[AdaptedWeight] = []  # weights that were made to fit
         self.flags: list[tuple[str, bool]] = []  # paths, and whether what stands there is trained
         places, twins = places_below(model), places_below(twin)
         self._live = {place.path: place.op for place in places}

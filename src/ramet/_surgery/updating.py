@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import difflib
 import random
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import keras
+import numpy as np
 
-from ramet._edit import Edit, Skip, Step, Touch
+from ramet._edit import AdaptedWeight, Edit, Skip, Step, Touch
+from ramet._keras import layers as parts_of
 from ramet._surgery.patch import patch
 from ramet._surgery.probe import made_twice
 from ramet._surgery.scene import Scene
-from ramet.errors import EditError
+from ramet._weights.blocks import blocks_of
+from ramet._weights.policy import adapt, check_policy
+from ramet.errors import EditError, WeightsDoNotFitError
 
 # A config says it only where there is one.
 _UNSAID = {"activity_regularizer"}
@@ -20,6 +25,7 @@ _UNSAID = {"activity_regularizer"}
 
 def touch(edit: Edit, scene: Scene) -> Step:
     """Every layer that matches and has these settings with other values."""
+    check_policy(edit["weights"])
     settings = dict(edit["settings"])
     touched, skipped = [], []
     for candidate in scene.find(edit):
@@ -57,10 +63,159 @@ def update(scene: Scene, path: str, settings: dict[str, Any], *, policy: str = "
     # Fresh values are drawn each time; where none are taken, no generator moves.
     seed = random.getrandbits(32) if policy == "fresh" else 0
     as_it_is, changed = made_twice(layer, path, settings, seed=seed)
-    scene.successors |= patch(layer, as_it_is, changed, path, policy=policy)
+    successors = patch(layer, as_it_is, changed, path, fit=_Fit(scene, layer, changed, policy, settings))
+    if policy == "fresh":
+        successors = dict.fromkeys(successors)
+    scene.successors |= successors
     _check_in_force(layer, changed, settings, path)
     scene.orders.touch(layer)
     scene.changed_inside(path)
+
+
+def weights_adapted(layer: Any, path: str, settings: dict[str, Any], policy: str) -> list[AdaptedWeight]:
+    """The weights of a layer that other settings would give another shape. Nothing is changed."""
+    if not layer.built or not layer.weights:
+        return []
+    as_it_is, changed = made_twice(layer, path, settings)
+    found = []
+    for where, before, after in _pairs(as_it_is, changed, path):
+        old, new = tuple(before.shape), tuple(after.shape)
+        if old != new and policy != "refuse":
+            found.append(AdaptedWeight(f"{where}/{after.name}", old, new, policy, _differing(old, new)))
+    return found
+
+
+def _pairs(one: Any, other: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    waiting = [(one, other, path)]
+    while waiting:
+        ours, theirs, where = waiting.pop(0)
+        mine, yours = parts_of.own_variables(ours), parts_of.own_variables(theirs)
+        by_key = dict(zip(parts_of.keys_of(mine), mine, strict=True))
+        for key, variable in zip(parts_of.keys_of(yours), yours, strict=True):
+            if key in by_key:
+                yield where, by_key[key], variable
+        inner, outer = parts_of.layers_by_attribute(ours), parts_of.layers_by_attribute(theirs)
+        waiting += [(inner[name], outer[name], f"{where}/{inner[name].name}") for name in inner if name in outer]
+
+
+def _differing(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:
+    if len(old) != len(new):
+        return tuple(range(len(new)))
+    return tuple(axis for axis, (a, b) in enumerate(zip(old, new, strict=True)) if a != b)
+
+
+class _Fit:
+    """Makes the value of a weight that has another shape under other settings."""
+
+    def __init__(self, scene: Scene, layer: Any, changed: Any, policy: str, settings: dict[str, Any]) -> None:
+        self._scene, self._policy, self._settings = scene, policy, settings
+        self._owners = {id(v): (ours, theirs) for ours, theirs in _owners(layer, changed) for v in _own(ours)}
+
+    def __call__(self, old: Any, new: Any, path: str) -> Any:
+        shape = tuple(new.shape)
+        value = keras.ops.convert_to_numpy(old)
+        if tuple(old.shape) == shape:  # another dtype
+            return value
+        before, after = self._owners.get(id(old), (None, None))
+        make = self._maker(before, after, old.name, tuple(old.shape), shape, path)
+        fresh = keras.ops.convert_to_numpy(new)
+        result = fresh if self._policy == "fresh" else make(value)
+        axes = _differing(tuple(old.shape), shape)
+        self._scene.adapted.append(AdaptedWeight(path, tuple(old.shape), shape, self._policy, axes))
+        if self._policy != "fresh":
+            self._scene.slot_fits[id(new)] = make
+        return result
+
+    def _maker(
+        self, before: Any, after: Any, name: str, old: tuple[int, ...], new: tuple[int, ...], path: str
+    ) -> Callable[[Any], Any]:
+        """What makes an array of the new shape from one of the old shape."""
+        blocks: dict[int, int] = {}
+        offsets: dict[int, int] = {}
+        if after is not None and self._policy not in ("refuse", "fresh"):
+            if "groups" in self._settings and getattr(before, "groups", None) != self._settings["groups"]:
+                raise _no_way(path, old, new, "other groups see other channels")
+            blocks = blocks_of(after, name, len(new))
+            blocks |= _per_channel(after, name, old, new)
+            offsets = _centred(before, after, name, old, new, path) if self._policy in ("pad", "slice") else {}
+        return lambda value: adapt(_shifted(value, offsets, new), new, self._policy, path=path, blocks=blocks)
+
+
+def _own(layer: Any) -> list[Any]:
+    return parts_of.own_variables(layer)
+
+
+def _owners(layer: Any, changed: Any) -> list[tuple[Any, Any]]:
+    """Each layer with its counterpart, for the layers in attributes too."""
+    found, waiting = [], [(layer, changed)]
+    while waiting:
+        ours, theirs = waiting.pop()
+        found.append((ours, theirs))
+        inner, outer = parts_of.layers_by_attribute(ours), parts_of.layers_by_attribute(theirs)
+        waiting += [(inner[name], outer[name]) for name in inner if name in outer]
+    return found
+
+
+def _per_channel(layer: Any, name: str, old: tuple[int, ...], new: tuple[int, ...]) -> dict[int, int]:
+    """An axis with several values for each channel, where there are as many channels as before."""
+    depthwise = isinstance(layer, keras.layers.DepthwiseConv1D | keras.layers.DepthwiseConv2D)
+    separable = isinstance(layer, keras.layers.SeparableConv1D | keras.layers.SeparableConv2D)
+    if depthwise and name == "bias":
+        return {0: int(layer.kernel.shape[-2])}
+    if separable and name == "pointwise_kernel":
+        return {len(new) - 2: int(layer.depthwise_kernel.shape[-2])}
+    return {}
+
+
+def _centred(
+    before: Any, after: Any, name: str, old: tuple[int, ...], new: tuple[int, ...], path: str
+) -> dict[int, int]:
+    """By axis of a convolution kernel of another size, at which place of the larger one the smaller one begins.
+
+    A convolution with `padding="same"` reads around a position, a causal one up to it: padded at its end, the kernel
+    would read other neighbours.
+    """
+    if not hasattr(after, "kernel_size") or "kernel" not in name or name == "pointwise_kernel":
+        return {}
+    spatial = [axis for axis in range(len(after.kernel_size)) if old[axis] != new[axis]]
+    if not spatial or after.padding == "valid" or len(old) != len(new):
+        return {}
+    straight = all(step == 1 for one in (before, after) for step in one.strides)
+    if "Transpose" in type(after).__name__ or not straight:
+        raise _no_way(
+            path, old, new, "with these strides and this padding, a kernel of another size reads other neighbours"
+        )
+    offsets = {}
+    for axis in spatial:
+        rate = after.dilation_rate[axis]
+        lefts = [
+            rate * (size - 1) if after.padding == "causal" else rate * (size - 1) // 2
+            for size in (old[axis], new[axis])
+        ]
+        if (lefts[1] - lefts[0]) % rate:
+            raise _no_way(path, old, new, "the middle of the kernel would move by a part of a step")
+        offsets[axis] = (lefts[1] - lefts[0]) // rate
+    return offsets
+
+
+def _shifted(value: Any, offsets: dict[int, int], new: tuple[int, ...]) -> Any:
+    """The array, begun so much before or after along some axes that what comes next adds or drops at the end only."""
+    for axis, offset in offsets.items():
+        if offset > 0:
+            value = np.pad(value, [(offset, 0) if n == axis else (0, 0) for n in range(value.ndim)])
+        elif offset < 0:
+            value = np.take(value, np.arange(-offset, value.shape[axis]), axis)
+    return value
+
+
+def _no_way(path: str, old: tuple[int, ...], new: tuple[int, ...], why: str) -> WeightsDoNotFitError:
+    return WeightsDoNotFitError(
+        f"Cannot put {old} into '{path}', which is {new}: {why}.",
+        expected=f"shape {new}",
+        found=f"shape {old}",
+        fix="pass weights='fresh', or replace the layer.",
+        path=path,
+    )
 
 
 def _check_in_force(layer: Any, changed: Any, settings: dict[str, Any], path: str) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from ramet.errors import ArgumentError, WeightsDoNotFitError
+from ramet.errors import ArgumentError, WeightsDoNotFitError, shown
 
 __all__ = ["POLICIES", "adapt", "check_policy", "is_inexact"]
 
@@ -15,7 +16,15 @@ Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 POLICIES = ("refuse", "slice", "pad", "mean", "repeat", "fresh")
 
 
-def adapt(value: Array, shape: tuple[int, ...], policy: str, *, fresh: Array | None = None, path: str = "") -> Array:
+def adapt(
+    value: Array,
+    shape: tuple[int, ...],
+    policy: str,
+    *,
+    fresh: Array | None = None,
+    path: str = "",
+    blocks: Mapping[int, int] | None = None,
+) -> Array:
     """The array in another shape, in its own dtype; the array itself where it has that shape already.
 
     The axes that differ are adapted one after the other, the first one first. The array passed in is not changed.
@@ -28,6 +37,8 @@ def adapt(value: Array, shape: tuple[int, ...], policy: str, *, fresh: Array | N
             `"repeat"`: the old ones over and over; to shrink, the first ones. `"fresh"`: nothing of the old, but `fresh`.
         fresh: What `"fresh"` gives; newly initialised values of the wanted shape.
         path: Where the array stands, for messages.
+        blocks: By axis, the number of equal blocks that lie behind each other there, such as the gates of an LSTM: each
+            block is adapted on its own.
 
     Raises:
         WeightsDoNotFitError: the policy cannot make the one from the other.
@@ -40,6 +51,8 @@ def adapt(value: Array, shape: tuple[int, ...], policy: str, *, fresh: Array | N
     array([1, 3, 1, 3, 1])
     >>> adapt(np.array([[1, 2, 3], [4, 5, 6]]), (1, 2), "slice")
     array([[1, 2]])
+    >>> adapt(np.array([1, 2, 8, 9]), (6,), "pad", blocks={0: 2})
+    array([1, 2, 0, 8, 9, 0])
     """
     check_policy(policy)
     value = np.asarray(value)
@@ -53,22 +66,43 @@ def adapt(value: Array, shape: tuple[int, ...], policy: str, *, fresh: Array | N
     if value.ndim != len(shape):
         reason = f"'{policy}' works axis by axis, and there are {value.ndim} and {len(shape)} axes"
         raise _misfit(value.shape, shape, path, reason, policy)
-    result = value
-    for axis, (length, wanted) in enumerate(zip(value.shape, shape, strict=True)):
+    split = _split(value.shape, shape, blocks or {}, path, policy)
+    result, inner = value.reshape(split[0]), split[1]
+    for axis, (length, wanted) in enumerate(zip(split[0], inner, strict=True)):
         if length != wanted:
             objection = _objection(result, axis, wanted, policy)
             if objection is not None:
                 raise _misfit(value.shape, shape, path, objection, policy)
             result = _AXIS[policy](result, axis, wanted)
-    return result
+    return result.reshape(shape)
 
 
-def check_policy(policy: str) -> None:
+def _split(
+    old: tuple[int, ...], new: tuple[int, ...], blocks: Mapping[int, int], path: str, policy: str
+) -> tuple[list[int], list[int]]:
+    """Both shapes with an axis of its own for the blocks of each axis that has some."""
+    before: list[int] = []
+    after: list[int] = []
+    for axis, (length, wanted) in enumerate(zip(old, new, strict=True)):
+        count = blocks.get(axis, 1)
+        if count > 1 and length != wanted:
+            if length % count or wanted % count:
+                raise _misfit(old, new, path, f"axis {axis} holds {count} equal parts, and they do not fit", policy)
+            before += [count, length // count]
+            after += [count, wanted // count]
+        else:
+            before.append(length)
+            after.append(wanted)
+    return before, after
+
+
+def check_policy(policy: Any) -> None:
     """Raise an error unless there is a policy of this name."""
-    if policy not in POLICIES:
+    if not isinstance(policy, str) or policy not in POLICIES:
         raise ArgumentError(
-            f"Cannot adapt weights with policy={policy!r}: there is no such policy.",
+            f"Cannot adapt weights with policy={shown(policy)}: there is no such policy.",
             expected=", ".join(f"'{name}'" for name in POLICIES),
+            found=None if isinstance(policy, str) else f"an object of class {type(policy).__name__}",
             fix="pass one of these.",
         )
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
-from ramet.errors import ArgumentError
+from ramet.errors import ArgumentError, shown
 
 __all__ = ["Rename", "renamed_paths"]
 
@@ -32,6 +32,13 @@ def renamed_paths(paths: Iterable[str], rename: Rename | None) -> dict[str, str]
     """
     if rename is None:
         return {}
+    if not isinstance(rename, Mapping) and not callable(rename):
+        raise ArgumentError(
+            f"Cannot transfer with rename={shown(rename)}: it does not say what is renamed.",
+            expected="a dict from old paths to new ones, or a function from the one to the other",
+            found=f"an object of class {type(rename).__name__}",
+            fix="pass rename={'old/path': 'new/path'}.",
+        )
     paths = list(paths)
     new = _by_rules(paths, rename) if isinstance(rename, Mapping) else {path: rename(path) for path in paths}
     for path, name in new.items():

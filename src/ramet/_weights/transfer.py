@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ramet._arguments import check_flag
 from ramet._capture.tree import Place
+from ramet._graph import escape
+from ramet._weights.blocks import blocks_of, merged_before, why_not_by_axis
 from ramet._weights.derived import needs_refresh, other_vocabularies, refresh
 from ramet._weights.loop import settle
 from ramet._weights.match import Match, Slot, match
@@ -18,7 +21,7 @@ from ramet._weights.selection import selected_paths
 from ramet._weights.source import Source, open_source
 from ramet._weights.variable import Weight, places_of, weights_at
 from ramet._weights.write import write_all
-from ramet.errors import ArgumentError, WeightsDoNotFitError
+from ramet.errors import ArgumentError, WeightsDoNotFitError, listed
 
 __all__ = ["transfer"]
 
@@ -34,6 +37,7 @@ def transfer(
 ) -> TransferReport:
     """A report of what became of each weight of `target`, which is changed in place; see `ramet.transfer`."""
     check_policy(policy)
+    check_flag("transfer", "dry_run", dry_run)
     if source is target:
         raise ArgumentError(
             f"Cannot transfer the weights of '{target.name}' to itself: source and target are one object.",
@@ -44,10 +48,12 @@ def transfer(
     slots = [weight.slot for weight in weights]
     origin = open_source(source, slots)
     renamed = renamed_paths([slot.path for slot in origin.slots], rename)
-    plan = _Plan(origin, policy)
+    plan = _Plan(origin, policy, {place.path: place.op for place in places}, target)
     plan.decide(weights, match(origin.slots, slots, renamed), selected_paths(target, slots, select))
     if plan.misfits and not dry_run:
         raise _misfit(plan.misfits, origin.name, target.name)
+    if not plan.found_any and not dry_run and (weights or origin.slots):
+        raise _nothing(plan, weights, plan.unused(renamed), origin, target.name)
     if not dry_run:
         settle([variable for variable, _ in plan.writes], "transfer")
         write_all(plan.writes)
@@ -64,6 +70,8 @@ class _Plan:
 
     origin: Source
     policy: str
+    layers: dict[str, Any]  # the target's, by path
+    target: Any
     lines: list[TransferredWeight] = field(default_factory=list)
     writes: list[tuple[Any, Any]] = field(default_factory=list)  # a variable, and a variable or an array for it
     misfits: list[TransferredWeight] = field(default_factory=list)
@@ -102,9 +110,36 @@ class _Plan:
             return self._leave(
                 slot, one, f"the shapes differ: {there.shape} in the source; policy 'fresh' keeps its own"
             )
-        array = adapt(self.origin.array(there.path), slot.shape, self.policy, path=slot.path)
+        layer = self.layers.get(slot.owner)
+        self._check_by_axis(layer, there, slot)
+        blocks = blocks_of(layer, slot.name, len(slot.shape))
+        array = adapt(self.origin.array(there.path), slot.shape, self.policy, path=slot.path, blocks=blocks)
         self.writes.append((weight.variable, array))
         return self._tell(slot, one, "adapted")
+
+    def _check_by_axis(self, layer: Any, there: Slot, slot: Slot) -> None:
+        """Refuse what would scramble a weight: an axis that holds several things behind each other."""
+        reason = why_not_by_axis(layer, slot.name, there.shape, slot.shape)
+        if reason is None and len(there.shape) == len(slot.shape) and there.shape[:1] != slot.shape[:1]:
+            behind = merged_before(self.target, layer) if slot.name == "kernel" else None
+            if behind is not None:
+                reason = f"its rows belong to values that '{behind}' puts behind each other"
+        if reason is not None:
+            raise WeightsDoNotFitError(
+                f"Cannot put {there.shape} into '{slot.path}', which is {slot.shape}: {reason}.",
+                expected=f"shape {slot.shape}",
+                found=f"shape {there.shape} from '{there.path}'",
+                fix="pass policy='fresh' to leave it as it is, or give the source the new shape first: "
+                "ramet.edit(source, e.resize_input(shape, weights=...)).",
+                path=slot.path,
+            )
+
+    @property
+    def found_any(self) -> bool:
+        """Whether anything is transferred, or kept on purpose."""
+        return any(line.outcome != "left" for line in self.lines) or (
+            self.policy == "fresh" and any(line.source is not None for line in self.lines)
+        )
 
     def _dtype_fits(self, there: Slot, slot: Slot) -> bool:
         """Whether the values survive: floats are cast to floats, integers only where every one of them fits."""
@@ -176,6 +211,28 @@ def _refresh(places: list[Place], written: set[int], weights: list[Weight]) -> N
     for place in places:
         if place.path in touched and place.same_as is None and needs_refresh(place.op):
             refresh(place.op)
+
+
+def _nothing(
+    plan: _Plan, weights: list[Weight], unused: list[UnusedWeight], origin: Source, target: str
+) -> WeightsDoNotFitError:
+    """The error for a transfer that would change nothing."""
+    matched = next((line for line in plan.lines if line.source is not None), None)
+    if not weights:
+        reason = f"'{target}' has no weights"
+    elif not origin.slots:
+        reason = f"{origin.name} holds no weights"
+    elif matched is not None:
+        reason = f"no weight can be written ('{escape(matched.path)}': {matched.reason})"
+    else:
+        reason = "no weight of the one matches a weight of the other"
+    found = "; ".join(f"'{escape(one.path)}' {one.shape}: {one.reason}" for one in unused[:3])
+    return WeightsDoNotFitError(
+        f"Cannot transfer from {origin.name} to '{target}': {reason}.",
+        expected=f"paths such as {listed([escape(weight.slot.path) for weight in weights])}" if weights else None,
+        found=f"{found}{f'; and {len(unused) - 3} more' if len(unused) > 3 else ''}" or None,
+        fix="say which is which with rename={'old/path': 'new/path'}; dry_run=True shows what would match.",
+    )
 
 
 def _misfit(misfits: list[TransferredWeight], source: str, target: str) -> WeightsDoNotFitError:
