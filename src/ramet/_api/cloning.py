@@ -122,7 +122,8 @@ def register_copy(cls: type, how: str | Callable[[Any, Callable[[Any], Any]], An
         raise ArgumentError(
             f"Cannot register {cls!r}: it is not a class.", fix="pass the class, not an instance of it."
         )
-    if not callable(how) and not (isinstance(how, str) and how in ("share", "refuse")):
+    word: Any = how  # an array has no truth when it is compared
+    if not callable(word) and not (isinstance(word, str) and word in ("share", "refuse")):
         raise ArgumentError(
             f"Cannot register {cls.__name__} with {shown(how)}: there is no such plan.",
             expected="'share', 'refuse', or a function how(obj, copy)",
