@@ -42,7 +42,6 @@ def garbage_collected_once():
 
     JAX keeps everything it ever compiled, and Keras collects in the middle of `quantize`: late in a run that took seconds.
     """
-    free_what_was_compiled()
     gc.collect()
     gc.freeze()
 
@@ -51,6 +50,12 @@ def garbage_collected_once():
 def backend():
     """The backend Keras runs on."""
     return keras.backend.backend()
+
+
+@pytest.fixture(autouse=True)
+def bounded_memory():
+    """No test begins in a process that holds much that nobody needs."""
+    free_what_was_compiled()
 
 
 @pytest.fixture(autouse=True)

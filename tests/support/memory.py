@@ -10,27 +10,34 @@ import pytest
 
 # No process of a run may take more. A laptop with 8 GB runs two of them, and a browser beside them.
 LIMIT = 3.0
-# JAX's caches are emptied after a module that leaves more than this. No module needs as much as lies between the two.
+# JAX's caches are emptied before a test that finds more than this, and again when so much has come on top of what was left.
 ENOUGH = 1.5
+GROWTH = 0.5
 GIGABYTE = 1024**3
 
 # The controller of a run in several processes fills it with what its workers report.
 _PEAKS: dict[str, tuple[float, float]] = {}
 
 
+_left = 0.0
+
+
 def free_what_was_compiled() -> None:
     """Empty JAX's caches when the process has grown large; what is needed again is read from the cache on disk.
 
-    JAX keeps every program it ever compiled. On one process, the tests of `tests/surgery` alone came to 4 GB that way.
+    JAX keeps every program it ever compiled. In one process, the tests of `tests/surgery` alone came to 4 GB that way.
     """
+    global _left  # noqa: PLW0603
     jax = sys.modules.get("jax")
-    if jax is None or resident() < ENOUGH:
+    if jax is None or resident() < max(ENOUGH, _left + GROWTH):
         return
     gc.unfreeze()
     jax.clear_caches()
     gc.collect()
     if sys.platform == "linux":
         ctypes.CDLL(None).malloc_trim(0)
+    gc.freeze()
+    _left = resident()
 
 
 def resident() -> float:

@@ -88,6 +88,8 @@ def differences(original, twin, limit=5, skip=()):
         a, b, place = stack.pop()
         if a is b:
             continue
+        if len(place) > 400:  # The places of a nest of 20,000 levels would fill gigabytes.
+            place = f"...{place[-200:]}"
         if type(a).__name__ == "ArrayImpl" and type(b) is type(a):
             # Nothing can change it, and two variables must not hold one buffer: each has its own in the twin.
             if bits(a) != bits(b):
