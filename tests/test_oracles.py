@@ -506,6 +506,28 @@ def an_input_of_another_size_gives_the_numbers_of_its_convolution(_path):
     close(run(more, images), convolved(IMAGES, kernel, bias).mean(axis=(1, 2)))
 
 
+@pytest.mark.parametrize("between", [layers.Flatten, lambda: layers.Reshape((-1,))], ids=["Flatten", "Reshape"])
+@pytest.mark.parametrize(("policy", "channels"), [("slice", 1), ("pad", 4), ("mean", 4), ("repeat", 5)])
+def test_each_position_is_adapted_by_itself_behind_a_flattening(between, policy, channels):
+    kernel, bias, images = kernels((5 * 5 * 2, 3), (3,), (2, 5, 5, channels))
+    model = keras.Sequential([keras.Input((5, 5, 2)), between(), layers.Dense(3, name="d")])
+    model.set_weights([kernel, bias])
+    old = kernel.reshape(25, 2, 3)
+    added = {
+        "slice": np.zeros((25, 0, 3)),
+        "pad": np.zeros((25, 2, 3)),
+        "mean": np.repeat(old.mean(axis=1, keepdims=True), 2, axis=1),
+        "repeat": old[:, [0, 1, 0]],
+    }[policy]
+    adapted = np.concatenate([old[:, :channels], added], axis=1).reshape(-1, 3)
+    try:
+        edited = ramet.edit(model, e.resize_input((5, 5, channels), weights=policy))
+    except ramet.errors.RametError:
+        return  # refusing is right, too; other numbers are not
+
+    close(run(edited, images), dense(images.reshape(2, -1), adapted, bias))
+
+
 @oracle("edit", "swap_head")
 def a_new_head_has_the_classes_and_the_body_stays(_path):
     w = Weights()
