@@ -1,10 +1,12 @@
 """The page as text: one file, no address, names that stay names."""
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ramet
@@ -91,6 +93,26 @@ def test_an_unsupported_extension_is_refused_with_the_supported_ones(tmp_path: P
     with pytest.raises(ArgumentError, match="it has no file extension"):
         draw_graph(chain("a")).save(tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_not_there_is_named_before_anything_is_drawn(tmp_path: Path) -> None:
+    (tmp_path / "folder.svg").mkdir()
+    for name, told in (("nowhere/m.svg", "there is no folder"), ("folder.svg", "that is a folder")):
+        with pytest.raises(ArgumentError, match=told):
+            ramet.draw(chain("a"), tmp_path / name)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links and rights of files are other ones there")
+def test_a_link_stays_a_link_and_a_file_keeps_its_rights(tmp_path: Path) -> None:
+    file, link = tmp_path / "m.svg", tmp_path / "link.svg"
+    file.write_text("old", encoding="utf-8")
+    file.chmod(0o640)
+    link.symlink_to(file)
+    draw_graph(chain("a"), columns=np.int64(2)).save(link)  # type: ignore[arg-type]
+
+    assert link.is_symlink()
+    assert file.read_text(encoding="utf-8") == draw_graph(chain("a"), columns=2).to_svg()
+    assert file.stat().st_mode & 0o777 == 0o640
 
 
 @pytest.mark.parametrize(

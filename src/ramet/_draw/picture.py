@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterable
 from functools import cached_property
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ class Picture(Shown):
         elif suffix == ".svg":
             content = self.to_svg().encode()
         elif suffix == ".png":
-            content = convert(svg(self._scene, _PNG_SCALE if scale is None else scale), "png")
+            content = convert(svg(self._scene, _PNG_SCALE if scale is None else float(scale)), "png")
         else:
             content = convert(self.to_svg(), "pdf")
         _write(target, content)
@@ -102,10 +103,20 @@ def check_target(target: Path, scale: Any = None) -> None:
             raise ArgumentError(
                 f"Cannot scale '{escape(target.name)}': only a .png file has pixels.", fix="leave scale= out."
             )
-        if not (isinstance(scale, int | float) and not isinstance(scale, bool) and 0 < scale < float("inf")):
+        if isinstance(scale, bool) or not (isinstance(scale, Real) and 0 < float(scale) < float("inf")):
             raise ArgumentError(
                 f"Cannot draw with scale={scale!r}.", expected="a positive number of pixels a unit", fix="pass scale=2."
             )
+    folder = Path(os.path.realpath(target)).parent
+    if not folder.is_dir():
+        raise ArgumentError(
+            f"Cannot save the picture as '{escape(str(target))}': there is no folder '{escape(str(folder))}'.",
+            fix="make the folder first.",
+        )
+    if target.is_dir():
+        raise ArgumentError(
+            f"Cannot save the picture as '{escape(str(target))}': that is a folder.", fix="give the name of a file."
+        )
     if suffix == ".png":
         check_converter("png")
     elif suffix == ".pdf":
@@ -120,7 +131,7 @@ def check_direction(rankdir: object, columns: object) -> None:
             expected="'TB', from top to bottom, or 'LR', from left to right",
             fix="pass rankdir='LR'.",
         )
-    if isinstance(columns, bool) or not isinstance(columns, int) or columns < 1:
+    if isinstance(columns, bool) or not isinstance(columns, Integral) or columns < 1:
         raise ArgumentError(
             f"Cannot draw with columns={columns!r}.", expected="a whole number from 1", fix="pass columns=3."
         )
@@ -149,7 +160,7 @@ def draw_graph(
     """
     check_direction(rankdir, columns)
     scene = draw_scene(graph, diff, before)
-    scene.rankdir, scene.columns = rankdir, columns
+    scene.rankdir, scene.columns = rankdir, int(columns)
     mark_sharing(scene, graph)
     mark_findings(scene, graph, findings, diff)
     title = escape(graph.name)
@@ -159,16 +170,18 @@ def draw_graph(
     return Picture(scene, graph, weights, title, before)
 
 
-def _write(target: Path, content: bytes) -> None:
+def _write(path: Path, content: bytes) -> None:
+    # A link stays a link: what it points to is replaced.
+    target = Path(os.path.realpath(path))
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
     beside = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
-        # mkstemp gives a file that only its owner may read; a picture is for everyone the folder is for.
+        # mkstemp gives a file that only its owner may read; a picture is for everyone the folder, or the old file, is for.
         mask = os.umask(0)
         os.umask(mask)
-        beside.chmod(0o666 & ~mask)
+        beside.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~mask)
         beside.replace(target)
     except BaseException:
         beside.unlink(missing_ok=True)

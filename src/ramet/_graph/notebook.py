@@ -49,7 +49,7 @@ class Shown:
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: FBT001  # IPython's signature
         # Inside a list, the whole text of each would hide the list.
         is_alone = not cycle and len(getattr(printer, "stack", ())) <= 1
-        printer.text((shown(self.__str__) if is_alone else None) or repr(self))
+        printer.text((shown(lambda: _cut(str(self))) if is_alone else None) or repr(self))
 
 
 def shown(make: Callable[[], str]) -> str | None:
@@ -62,11 +62,15 @@ def shown(make: Callable[[], str]) -> str | None:
 
 def preformatted(text: str) -> str:
     """Text as it is printed, in the notebook's own colours, so that it can be read on a dark page as well."""
-    lines = text.split("\n")
-    if len(lines) > _LINES:
-        lines = [*lines[:_LINES], f"... and {len(lines) - _LINES:,} more lines; print it to see them all"]
-    body = quote("\n".join(map(escape, lines)))
+    body = quote("\n".join(map(escape, _cut(text).split("\n"))))
     return f'<pre style="font-family:monospace;white-space:pre;overflow-x:auto;line-height:1.3">{body}</pre>'
+
+
+def _cut(text: str) -> str:
+    lines = text.split("\n")
+    if len(lines) <= _LINES:
+        return text
+    return "\n".join([*lines[:_LINES], f"... and {len(lines) - _LINES:,} more lines; print it to see them all"])
 
 
 def graph_html(graph: Graph) -> str:
