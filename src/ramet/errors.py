@@ -23,6 +23,8 @@
     └── UnsupportedKerasError also ImportError             this Keras is too old
 
     RametWarning (a UserWarning)
+    ├── LostOnSaveWarning     a config does not describe an edit that unsaved=True let through; a file will not keep it
+    ├── NoEffectWarning       a changed setting does not change what the layer around it computes
     ├── SharedGlobalWarning   a function reads state through a global; both twins will use it
     └── UntestedKerasWarning  this Keras is newer than any that was tested
 
@@ -44,8 +46,10 @@ __all__ = [
     "GraphError",
     "HostileFileError",
     "LostOnSaveError",
+    "LostOnSaveWarning",
     "ModelFileError",
     "NeedsCallGraphError",
+    "NoEffectWarning",
     "NoMatchError",
     "NotAModelError",
     "RametError",
@@ -216,6 +220,14 @@ class UnsupportedKerasError(RametError, ImportError):
 
 class RametWarning(UserWarning):
     """The base of all warnings of ramet."""
+
+
+class LostOnSaveWarning(RametWarning):
+    """A model is saved whose config does not describe an edit: the file does not keep the edit."""
+
+
+class NoEffectWarning(RametWarning):
+    """A setting of a layer was changed, and the code that uses the layer gives the same outputs as before."""
 
 
 class SharedGlobalWarning(RametWarning):

@@ -86,14 +86,15 @@ def test_a_plan_and_the_edit_touch_the_same():
 
 def test_a_class_that_would_not_save_the_edit_is_told():
     plan = ramet.plan(Backbone(name="backbone"), e.insert_after("first", lambda old: layers.ReLU()))
-    assert plan.notes == ("the result becomes a plain functional model: Backbone would not save the new calls.",)
+    assert plan.notes == ("the result becomes a plain functional model: Backbone would not save the edit.",)
 
     x = keras.Input((4,), name="x")
     outer = keras.Model(x, Backbone(name="backbone")(x), name="outer")
     plan = ramet.plan(outer, e.update("first", activation="relu"))
-    assert plan.notes == ("'backbone' becomes a plain functional model: Backbone would not save the new calls.",)
+    assert plan.notes == ("'backbone' becomes a plain functional model: Backbone would not save the edit.",)
 
-    assert ramet.plan(Backbone(name="backbone"), e.freeze("first")).notes == ()
+    (note,) = ramet.plan(Backbone(name="backbone"), e.freeze("first")).notes
+    assert note == "the result does not save these flags: Backbone makes its parts itself ('first')."
 
 
 def test_chosen_calls_are_named():

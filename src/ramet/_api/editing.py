@@ -43,13 +43,15 @@ def edit(model: T, *edits: Any, seed: int | None = None, unsaved: bool = False, 
     What no edit touches comes along with its weights, flags, random state and optimizer slots. All selectors are asked about
     the model as it is passed in; two edits that would change the same thing are refused, `edit(edit(model, a), b)` makes
     them one after the other. Slots of the optimizer follow their variables, new variables get fresh ones, frozen ones lose
-    theirs. A model whose class makes its own config would not save new calls: it becomes a plain functional model.
+    theirs. A class that makes its own config stays if the config, or another one of that class, describes the result;
+    otherwise the model becomes a plain functional one, and `plan` says so.
 
     Args:
         model: A model of any kind. What needs a call graph is refused where there is none.
         *edits: Edits, as `ramet.edits` makes them, recipes, or lists of these.
         seed: Makes the weights of new layers repeatable.
-        unsaved: Allow edits inside a class that makes its own parts, and would make the old ones when it is loaded.
+        unsaved: Allow edits inside a class that makes its own parts, and would make the old ones when it is loaded. Saving
+            such a model gives a `LostOnSaveWarning`.
         check: Run both models on inputs made from the specs, and raise an error unless the outputs are the same: for edits
             that keep the function (`fold_batchnorm`, `flatten`, `drop_dropout`, `split_activation`, `merge_lora`, `rename`,
             `prefix`), others are refused.

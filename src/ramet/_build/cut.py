@@ -255,9 +255,9 @@ def _model_to(twin: Any, outputs: Any, lifted: dict[int, str], inputs: Any = Non
         if len(used) != len(flat):
             inputs = used[0] if len(used) == 1 else used
     ops = list({id(call.operation): call.operation for call in needed.values()}.values())
-    names = Counter(op.name for op in ops)
+    names = Counter(structure.name_of(op) for op in ops)
     for op in ops:
-        if names[op.name] > 1 and id(op) in lifted:
+        if names[structure.name_of(op)] > 1 and id(op) in lifted:
             rewire.rename(op, lifted[id(op)].replace("/", "_"))
     kept = needed.keys() | _calls_inside(ops)
     rewire.forget_calls(ops, {id(call) for op in ops for call in structure.calls_made(op)} - kept)
@@ -328,7 +328,7 @@ class _Part:
                 args, kwargs = arguments_of(call, self.known)
                 self.known.update(zip(map(id, call.outputs), _flat(call.operation(*args, **kwargs)), strict=True))
                 if path:
-                    self.lifted[id(call.operation)] = f"{path}/{call.operation.name}"
+                    self.lifted[id(call.operation)] = f"{path}/{structure.name_of(call.operation)}"
 
     def _open(self, call: Any) -> Work:
         inner, path = structure.function_of(call.operation), self._entered[id(call)][1]
@@ -361,7 +361,7 @@ def _flat(values: Any) -> list[Any]:
 def _call_at(model: Any, function: Any, part: str, path: str) -> Any:
     """One call of a graph, by the id of the call."""
     name, number = split_call_id(part) or (part, 1)
-    calls = [call for call in structure.calls_of(function) if call.operation.name == name]
+    calls = [call for call in structure.calls_of(function) if structure.name_of(call.operation) == name]
     if calls:
         made = structure.calls_made(calls[0].operation)
         calls.sort(key=lambda call: next(n for n, other in enumerate(made) if other is call))

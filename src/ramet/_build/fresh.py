@@ -17,6 +17,7 @@ import numpy as np
 from ramet._build.build_like import build_like
 from ramet._keras import structure
 from ramet._keras.counters import names_untouched
+from ramet._keras.unsaved import reading_configs
 from ramet.errors import CannotCopyError
 
 
@@ -54,7 +55,7 @@ def _fresh_pairs(model: Any, seed: int | None) -> list[tuple[Any, Any]]:
         if hasattr(op, "adapt"):  # what was learnt from data is kept
             continue
         if isinstance(op, keras.Model) and not _owned(op):
-            waiting.extend((layer, f"{path}/{layer.name}") for layer in structure.layers_of(op))
+            waiting.extend((layer, f"{path}/{structure.name_of(layer)}") for layer in structure.layers_of(op))
             continue
         if not op.weights:
             continue
@@ -64,7 +65,7 @@ def _fresh_pairs(model: Any, seed: int | None) -> list[tuple[Any, Any]]:
         if isinstance(made, str):
             if _owned(op) or not structure.layers_of(op):
                 raise _cannot(op, path, made)
-            waiting.extend((layer, f"{path}/{layer.name}") for layer in structure.layers_of(op))
+            waiting.extend((layer, f"{path}/{structure.name_of(layer)}") for layer in structure.layers_of(op))
             continue
         seen.update(id(layer) for layer in _all_layers(op))
         pairs.extend((old, keras.ops.convert_to_numpy(new)) for old, new in made)
@@ -87,7 +88,8 @@ def _all_layers(op: Any) -> list[Any]:
 def _made_again(layer: Any) -> list[tuple[Any, Any]] | str:
     """Each weight with its counterpart in a layer made from the config, or why that cannot be."""
     try:
-        made = type(layer).from_config(layer.get_config())
+        with reading_configs():
+            made = type(layer).from_config(layer.get_config())
         build_like(made, layer)
     except Exception as error:  # noqa: BLE001  # a user's class may raise anything
         return f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"

@@ -48,7 +48,7 @@ class Origin:
 
     def path_of(self, op: Any) -> str:
         """Where an op of this graph is."""
-        return f"{self._path}{op.name}"
+        return f"{self._path}{structure.name_of(op)}"
 
     def follow(self, call: Any) -> None:
         """What arrives at a call leaves it, too."""
@@ -60,7 +60,7 @@ class Origin:
         """The same in a nested model, at one of its calls."""
         names = self._arriving(call)
         own = keras.tree.flatten(structure.inputs_of(structure.function_of(call.operation)))
-        path = f"{self._path}{call.operation.name}/"
+        path = f"{self._path}{structure.name_of(call.operation)}/"
         return Origin(self._model, path, {id(tensor): names for tensor in own}, self.fit, self._word)
 
     def refusal(self, call: Any, op: Any, arguments: Any, error: Exception) -> RebuildError:
@@ -89,7 +89,7 @@ class Origin:
             f"Cannot edit '{self._model}': '{path}' does not take {said}.",
             expected=f"{before}, as before" if op is call.operation else None,
             found=f"{_and([_told(tensor) for tensor in tensors])}; {type(error).__name__}: {_first_line(error)}",
-            fix=f"put in what '{op.name}' takes, or replace '{op.name}', too."
+            fix=f"put in what '{structure.name_of(op)}' takes, or replace '{structure.name_of(op)}', too."
             if op is call.operation
             else "put in a layer that takes this.",
             path=path,
@@ -109,7 +109,7 @@ def _told(tensor: Any) -> str:
 
 def _giver(tensor: Any) -> str | None:
     call = structure.producing_call(tensor)
-    return None if call is None else f"'{call.operation.name}'"
+    return None if call is None else f"'{structure.name_of(call.operation)}'"
 
 
 def _and(items: Any, limit: int = 3) -> str:

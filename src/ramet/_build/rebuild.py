@@ -209,9 +209,9 @@ def _require(model: Any, call: Any, found: list[Any], function: Any, orders: Ord
     for index in range(len(found), len(call.outputs)):
         if id(call.outputs[index]) in used:
             raise RebuildError(
-                f"Cannot {'edit' if orders.word == 'edit' else 'clone'} '{model.name}': output {index} of '{call.operation.name}' could not be computed.",
+                f"Cannot {'edit' if orders.word == 'edit' else 'clone'} '{model.name}': output {index} of '{structure.name_of(call.operation)}' could not be computed.",
                 expected=f"{len(call.outputs)} outputs, as the original has",
                 found=f"{len(found)}",
                 fix="return as many outputs as the graph uses.",
-                path=call.operation.name,
+                path=structure.name_of(call.operation),
             )

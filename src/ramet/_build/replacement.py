@@ -161,7 +161,7 @@ def _no_layer(op: Any, result: Any) -> ArgumentError:
     if isinstance(result, PlainFunction):
         found = "a function, where only a layer can stand"
     return ArgumentError(
-        f"Cannot clone '{op.name}': clone_function returned no layer.",
+        f"Cannot clone '{structure.name_of(op)}': clone_function returned no layer.",
         expected="a layer, a model or an operation",
         found=found,
         fix="return a layer for every layer; the given one, to keep it.",

@@ -49,12 +49,19 @@ def live_calls(model: Any) -> dict[str, Any]:
 def _op(place: Place, variables: tuple[VariableSpec, ...], built: dict[int, Op]) -> Op:
     op = place.op
     if place.same_as is not None:
-        return Op(place.id, kind_of(op), type(op).__name__, same_as=place.same_as, name=op.name)
+        return Op(place.id, kind_of(op), type(op).__name__, same_as=place.same_as, name=structure.name_of(op))
     settings = op_settings(op)
     if isinstance(op, keras.Model):
-        return Op(place.id, "model", variables=variables, graph=_graph_of(place, built), name=op.name, **settings)
+        return Op(
+            place.id,
+            "model",
+            variables=variables,
+            graph=_graph_of(place, built),
+            name=structure.name_of(op),
+            **settings,
+        )
     children = tuple(built[id(child)] for child in place.called + place.extras)
-    return Op(place.id, kind_of(op), variables=variables, children=children, name=op.name, **settings)
+    return Op(place.id, kind_of(op), variables=variables, children=children, name=structure.name_of(op), **settings)
 
 
 def _graph_of(place: Place, built: dict[int, Op], root: Op | None = None) -> Graph:
@@ -62,7 +69,7 @@ def _graph_of(place: Place, built: dict[int, Op], root: Op | None = None) -> Gra
     function = structure.function_of(model)
     ops = tuple(built[id(child)] for child in place.called)
     extras = tuple(built[id(child)] for child in place.extras)
-    name, class_name = model.name, type(model).__name__
+    name, class_name = structure.name_of(model), type(model).__name__
     if function is None:
         kind = "sequential" if isinstance(model, keras.Sequential) else "subclassed"
         return Graph(name, class_name, kind, ops=ops, extras=extras, root=root)  # type: ignore[arg-type]

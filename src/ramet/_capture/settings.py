@@ -10,6 +10,7 @@ from ramet._capture.arguments import freeze_argument
 from ramet._graph import FrozenDict, OpKind
 from ramet._keras import structure
 from ramet._keras.policies import policies_kept
+from ramet._keras.unsaved import reading_configs
 
 
 def kind_of(op: Any) -> OpKind:
@@ -41,9 +42,10 @@ def op_settings(op: Any) -> dict[str, Any]:
 def _config(op: Any) -> tuple[FrozenDict | None, str | None]:
     if isinstance(op, keras.Model) and structure.function_of(op) is not None and not structure.makes_its_own_config(op):
         # The rest of such a config is its layers and calls, which the graph says.
-        return FrozenDict((("name", op.name), ("trainable", bool(op.trainable)))), None
+        return FrozenDict((("name", structure.name_of(op)), ("trainable", bool(op.trainable)))), None
     try:
-        config = dict(op.get_config())
+        with reading_configs():
+            config = dict(op.get_config())
     except Exception as error:  # noqa: BLE001  # a user's get_config may raise anything
         words = " ".join(str(error).split())
         return None, f"{type(error).__name__}: {words[:120]}"

@@ -34,7 +34,7 @@ class Place:
 def places_below(root: Any) -> list[Place]:
     """All places in the order of a reader, the root first. What is inside a place always comes after it."""
     first: dict[int, str] = {}
-    top = Place(root, root.name, "")
+    top = Place(root, structure.name_of(root), "")
     found = []
     waiting = [top]
     while waiting:
@@ -45,7 +45,7 @@ def places_below(root: Any) -> list[Place]:
             continue
         first[id(place.op)] = place.path
         called, extras = _inside(place.op)
-        ids = _unique_ids([op.name for op in called + extras])
+        ids = _unique_ids([structure.name_of(op) for op in called + extras])
         children = [
             Place(op, name, f"{place.path}/{name}".lstrip("/")) for op, name in zip(called + extras, ids, strict=True)
         ]

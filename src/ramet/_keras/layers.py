@@ -62,8 +62,19 @@ _TORCH = frozenset(
         "_load_state_dict_post_hooks",
     }
 )
-# TensorFlow's own attributes of a trackable begin like this.
-_TENSORFLOW = ("_self_", "_obj_reference_counts")
+# TensorFlow's own attributes of a trackable. Not all that begins with `_self_` is one: think of `_self_attention_layer`.
+_TENSORFLOW = frozenset(
+    {
+        "_self_name_based_restores",
+        "_self_saveable_object_factories",
+        "_self_setattr_tracking",
+        names.TF_DEPENDENCIES,
+        "_self_unconditional_deferred_dependencies",
+        names.TF_DEPENDENCY_NAMES,
+        "_self_update_uid",
+    }
+)
+_TENSORFLOW_PREFIX = "_obj_reference_counts"
 
 
 # What a layer lists among its parts when it is set as an attribute.
@@ -77,13 +88,29 @@ def settings_of(layer: Any) -> dict[str, Any]:
     return {
         name: value
         for name, value in found.items()
-        if name not in _BOOKKEEPING and name not in _TORCH and not name.startswith(_TENSORFLOW)
+        if name not in _BOOKKEEPING
+        and name not in _TORCH
+        and name not in _TENSORFLOW
+        and not name.startswith(_TENSORFLOW_PREFIX)
     }
 
 
-def layers_by_attribute(layer: Any) -> dict[str, Any]:
-    """The layers that stand in attributes of their own."""
-    return {name: part for name, part in settings_of(layer).items() if isinstance(part, keras.Layer)}
+def layers_by_place(layer: Any) -> dict[str, Any]:
+    """The layers that a layer holds in attributes, in lists and dicts there, and in its call graph, by their places."""
+    waiting = list(settings_of(layer).items())
+    if isinstance(layer, keras.Sequential) or structure.function_of(layer) is not None:
+        waiting += [(f"[{number}]", part) for number, part in enumerate(structure.inside(layer))]
+    found: dict[str, Any] = {}
+    seen: set[int] = set()
+    while waiting:
+        place, value = waiting.pop()
+        if isinstance(value, keras.Layer):
+            found[place] = value
+        elif isinstance(value, list | tuple | dict) and id(value) not in seen:
+            seen.add(id(value))
+            parts = value.items() if isinstance(value, dict) else enumerate(value)
+            waiting.extend((f"{place}[{key!r}]", part) for key, part in parts)
+    return found
 
 
 def own_variables(layer: Any) -> list[Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import keras
 
-from ramet._keras import calls, names
+from ramet._keras import calls, names, structure
 
 
 def rename_op(op: Any, name: str) -> None:
@@ -63,4 +63,4 @@ def rename_key(function: Any, old: str, new: str) -> None:
 def name_outputs(function: Any) -> None:
     """The outputs of a functional model are called like the ops that make them."""
     found = [calls.history(tensor) for tensor in function.outputs]
-    function.__dict__["output_names"][:] = [one[0].name for one in found if one is not None]
+    function.__dict__["output_names"][:] = [structure.name_of(one[0]) for one in found if one is not None]

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import keras
 
 from ramet._keras import calls, names
+
+
+def name_of(op: Any) -> str:
+    """The name of an op; that of its class for an op that has none."""
+    name = getattr(op, "name", None)
+    return name if isinstance(name, str) else re.sub("([a-z0-9])([A-Z])", r"\1_\2", type(op).__name__).lower()
 
 
 def function_of(op: Any) -> Any:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import types
 from typing import Any
 
 import keras
 import numpy as np
 
 _ATOMS = (int, float, complex, str, bytes, bool, type(None), type, range)
+
+_CLOSED = (keras.Layer, keras.Variable, keras.random.SeedGenerator, types.ModuleType, types.CodeType)
 
 
 def alike(first: Any, second: Any) -> bool:
@@ -42,6 +46,24 @@ def alike(first: Any, second: Any) -> bool:
     return True
 
 
+def reached(value: Any) -> list[Any]:
+    """Everything that a value consists of, through containers, closures and attributes; layers are not entered."""
+    found: list[Any] = []
+    waiting, seen = [value], {id(value)}
+    while waiting:
+        item = waiting.pop()
+        found.append(item)
+        if isinstance(item, (*_ATOMS, *_CLOSED)) or keras.ops.is_tensor(item):
+            continue
+        parts = [part for pair in _parts(item) or () for part in pair]
+        if isinstance(item, types.MethodType):
+            parts.append(item.__self__)
+        new = [part for part in parts if id(part) not in seen]
+        seen.update(map(id, new))
+        waiting.extend(new)
+    return found
+
+
 def _parts(value: Any) -> list[tuple[Any, Any]] | None:
     """What an object consists of, by name or place; None for one that only its own equality knows."""
     if isinstance(value, dict):
@@ -50,10 +72,19 @@ def _parts(value: Any) -> list[tuple[Any, Any]] | None:
         return list(enumerate(value))
     if isinstance(value, set | frozenset):
         return [(item, None) for item in sorted(value, key=repr)]
+    if isinstance(value, functools.partial):
+        return [("function", value.func), ("args", value.args), ("keywords", value.keywords)]
     if callable(value) and hasattr(value, "__code__"):
-        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        cells = [_content(cell) for cell in value.__closure__ or ()]
         return [("code", value.__code__), ("defaults", value.__defaults__), ("closure", cells)]
     if hasattr(value, "__func__") and hasattr(value, "__self__"):
         return [("function", value.__func__)]
     attributes = getattr(value, "__dict__", None)
     return list(attributes.items()) if attributes else None
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # an empty cell
+        return None

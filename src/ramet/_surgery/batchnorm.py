@@ -136,11 +136,11 @@ def _partner(path: str, norm: Any, scene: Scene, used: set[str]) -> _Pair | str:
     before = structure.producing_call(call.input_tensors[0])
     reason = _before_reason(norm, call, before, scene, prefix, used)
     if reason is None:
-        return _Pair(f"{prefix}/{before.operation.name}".lstrip("/"), after=True)
+        return _Pair(f"{prefix}/{structure.name_of(before.operation)}".lstrip("/"), after=True)
     following = _only_reader(call, scene, prefix)
     other = following if isinstance(following, str) else _after_reason(norm, following, scene, prefix, used)
     if other is None and not isinstance(following, str):
-        return _Pair(f"{prefix}/{following.operation.name}".lstrip("/"), after=False)
+        return _Pair(f"{prefix}/{structure.name_of(following.operation)}".lstrip("/"), after=False)
     return f"{reason}; {other}"
 
 
@@ -201,9 +201,9 @@ def _only_reader(call: Any, scene: Scene, prefix: str) -> Any:
     tensor = call.outputs[0]
     readers = scene.readers(tensor, prefix)
     if scene.is_output(tensor, prefix):
-        return f"the value of '{call.operation.name}' is an output"
+        return f"the value of '{structure.name_of(call.operation)}' is an output"
     if len(readers) != 1:
-        return f"the value of '{call.operation.name}' is read {len(readers)} times"
+        return f"the value of '{structure.name_of(call.operation)}' is read {len(readers)} times"
     return readers[0]
 
 

@@ -14,9 +14,9 @@ def carry_weights(scene: Scene) -> None:
     for old, new in scene.carried:
         # Two variables of a layer may share a name; they are told apart by their order.
         places: dict[tuple[str, tuple[int, ...]], list[Any]] = {}
-        for variable in new.weights:
+        for variable in getattr(new, "weights", ()):  # a raw operation has none
             places.setdefault((_place(new, variable), tuple(variable.shape)), []).append(variable)
-        for variable in old.weights:
+        for variable in getattr(old, "weights", ()):
             targets = places.get((_place(old, variable), tuple(variable.shape)))
             target = targets.pop(0) if targets else None
             if target is not None and target is not variable:

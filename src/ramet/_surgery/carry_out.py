@@ -11,18 +11,21 @@ from ramet._build.trampoline import run
 from ramet._keras import compiled, exchange, rewire, structure
 from ramet._keras.structure import inside
 from ramet._surgery.carry import carry_weights
+from ramet._surgery.effect import warn_without_effect
 from ramet._surgery.flags import set_flags
+from ramet._surgery.name_uses import check_names_found
 from ramet._surgery.optimizer import renew_optimizer
 from ramet._surgery.order import inside_first
-from ramet._surgery.saving import become_plain
+from ramet._surgery.saving import settle_saving
 from ramet._surgery.scene import Scene
 
 
-def carry_out(scene: Scene) -> Any:
-    """The twin after all orders; the model to go on with."""
+def carry_out(scene: Scene, *, unsaved: bool) -> tuple[Any, list[str]]:
+    """The twin after all orders, which is the model to go on with, and what became of classes that make their own config."""
     orders, twin = scene.orders, scene.twin
     changed_calls: set[int] = set()
     for op in inside_first(twin):
+        scene.latest = None if op is twin else scene.path_of(op)
         if structure.function_of(op) is None:
             changed = _exchange_held(op, inside(op), orders.swap)
         else:
@@ -43,17 +46,16 @@ def carry_out(scene: Scene) -> Any:
     if orders.refit is not None:
         orders.refit.finish()
     result = orders.swap.get(id(twin), twin)
-    changed_calls |= {id(holder) for holder in scene.holders_around_changes()}
-    for op in inside_first(result):
-        if id(op) in changed_calls:
-            become_plain(op)
     forget_lost_calls(result)
     carry_weights(scene)
     set_flags(scene)
+    notes = settle_saving(scene, result, changed_calls, unsaved=unsaved)
     exchange.follow_torch_upwards(result)
     renew_optimizer(result, scene.successors, scene.slot_fits)
     compiled.follow_outputs(result, getattr(scene.model, "output_names", None))
-    return result
+    check_names_found(scene.model, result)
+    warn_without_effect(scene)
+    return result, notes
 
 
 def _calls_besides(op: Any, twin: Any) -> set[int]:

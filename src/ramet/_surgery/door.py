@@ -11,77 +11,101 @@ import keras
 from ramet._build.draw import drawn_from
 from ramet._edit import Edit, Plan, Step, as_edits
 from ramet._keras.counters import names_untouched
+from ramet._keras.unsaved import reading_configs
 from ramet._surgery.carry_out import carry_out
 from ramet._surgery.conflict import check_conflicts
 from ramet._surgery.foresight import with_adapted
 from ramet._surgery.kinds import KINDS
-from ramet._surgery.saving import becomes_plain, check_saved
+from ramet._surgery.probe import drawn_alike
+from ramet._surgery.replacing import FROM_A_FUNCTION
+from ramet._surgery.saving import makes_its_parts
 from ramet._surgery.scene import Scene
 from ramet._twin.clone import clone
 from ramet._twin.pause import collector_paused
-from ramet.errors import NotAModelError, RametError
+from ramet.errors import EditError, NotAModelError, RametError
 
 
 def edit(model: Any, *edits: Any, seed: int | None = None, unsaved: bool = False) -> Any:
     """The edited twin; see `ramet.edit`."""
-    wanted = _checked(model, edits)
-    with collector_paused(), drawn_from(seed):
+    return _edited(model, _checked(model, edits), seed=seed, unsaved=unsaved)[0]
+
+
+def _edited(model: Any, wanted: tuple[Edit, ...], *, seed: int | None, unsaved: bool) -> tuple[Any, list[str]]:
+    with collector_paused(), drawn_from(seed), reading_configs():
         scene = Scene(model, clone(model))
         steps = _steps(wanted, scene)
         for one, step in zip(wanted, steps, strict=True):
-            with _where(one):
+            with _where(one, scene):
                 KINDS[one.kind].carry_out(one, step, scene)
-        with names_untouched():  # layers make ops while they are called, for masks
-            result = carry_out(scene)
-        if not unsaved:
-            for path, holder in scene.changed_holders():
-                check_saved(holder, path)
-    return result
+        # Layers make ops while they are called, for masks.
+        with names_untouched(), _foreseen(scene, "edit"):
+            return carry_out(scene, unsaved=unsaved)
 
 
 def plan(model: Any, *edits: Any) -> Plan:
     """What the edits would do; see `ramet.plan`."""
     wanted = _checked(model, edits)
-    scene = Scene(model, model)
-    steps = [with_adapted(step, scene, len(wanted)) for step in _steps(wanted, scene)]
-    return Plan(model.name, tuple(steps), tuple(_notes(steps, scene)))
+    with reading_configs():
+        scene = Scene(model, model)
+        steps = _steps(wanted, scene)
+        shown = [with_adapted(step, scene, len(wanted)) for step in steps]
+    return Plan(model.name, tuple(shown), tuple(_notes(model, wanted, steps, scene)))
 
 
 def _steps(edits: tuple[Edit, ...], scene: Scene) -> list[Step]:
     steps = []
     for one in edits:
-        with _where(one):
+        with _where(one, scene):
             steps.append(KINDS[one.kind].touch(one, scene))
     check_conflicts(steps)
     return steps
 
 
 @contextlib.contextmanager
-def _where(edit: Edit) -> Iterator[None]:
-    """An error about an edit from a file tells its line, too."""
+def _where(edit: Edit, scene: Scene) -> Iterator[None]:
+    """An error about an edit has the path it happened at and, for an edit from a file, the line."""
     try:
-        yield
+        with _foreseen(scene, edit.kind):
+            yield
     except RametError as error:
         if edit.where is not None:
             error.add_note(f"This is the edit at {edit.where}.")
         raise
 
 
-def _notes(steps: list[Step], scene: Scene) -> Iterator[str]:
-    """What becomes of classes that would not save an edit."""
-    told: set[int] = set()
-    for step in steps:
-        for touch in step.touched:
-            for path in ["", *reversed(scene.ancestors(touch.path))]:
-                op = scene.op_or_twin(path)
-                if id(op) not in told and step.edit.kind not in _KEEP_CALLS and becomes_plain(op):
-                    told.add(id(op))
-                    name = f"'{path}'" if path else "the result"
-                    yield f"{name} becomes a plain functional model: {type(op).__name__} would not save the new calls."
+@contextlib.contextmanager
+def _foreseen(scene: Scene, verb: str) -> Iterator[None]:
+    """Classes of users may raise anything: out comes a refusal with a path, and the error as its cause."""
+    try:
+        yield
+    except (RametError, MemoryError, RecursionError, Warning):
+        raise
+    except Exception as error:
+        if getattr(error, FROM_A_FUNCTION, False):
+            raise
+        path = scene.latest
+        op = None if path is None else scene.op_or_twin(path)
+        what = f"'{scene.model.name}'" if op is None else f"'{path}', a {type(op).__name__}"
+        raise EditError(
+            f"Cannot {verb} {what}: an error was raised on the way.",
+            found=f"{type(error).__name__}: {' '.join(str(error).split())[:200]}",
+            fix="look at the cause of this error: a get_config, from_config, build or call of a class in the model.",
+            path=path,
+        ) from error
 
 
-# These change no call: a class that makes its own config stays.
-_KEEP_CALLS = frozenset({"freeze", "unfreeze"})
+def _notes(model: Any, wanted: tuple[Edit, ...], steps: list[Step], scene: Scene) -> list[str]:
+    """What becomes of classes that make their parts themselves. Only the result shows it, so the edits are tried on a twin."""
+    paths = [touch.path for step in steps for touch in step.touched]
+    around = {"", *(above for path in paths for above in scene.ancestors(path))} if paths else set()
+    if not any(makes_its_parts(scene.op_or_twin(path)) for path in around):
+        return []
+    try:
+        with names_untouched():
+            notes: list[str] = drawn_alike(lambda: _edited(model, wanted, seed=None, unsaved=False)[1])
+            return notes
+    except RametError as error:
+        return [f"edit refuses this: {error.summary}"]
 
 
 def _checked(model: Any, edits: Any) -> tuple[Edit, ...]:

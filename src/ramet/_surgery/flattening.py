@@ -142,13 +142,17 @@ def _name_apart(scene: Scene, opened: dict[int, str]) -> None:
             home = home.rpartition("/")[0]
         groups.setdefault(home, []).append((path, scene.op(path)))
     for home, models in groups.items():
-        taken = {op.name for op in structure.function_of(scene.op_or_twin(home)).operations if id(op) not in opened}
+        taken = {
+            structure.name_of(op)
+            for op in structure.function_of(scene.op_or_twin(home)).operations
+            if id(op) not in opened
+        }
         seen: set[int] = {id(op) for op in structure.function_of(scene.op_or_twin(home)).operations}
         for path, model in models:
             for op in structure.function_of(model).operations:
                 if id(op) in seen or id(op) in opened or isinstance(op, keras.layers.InputLayer):
                     continue
                 seen.add(id(op))
-                if op.name in taken:
-                    rename.rename_op(op, free_name(f"{path.replace('/', '_')}_{op.name}", taken))
-                taken.add(op.name)
+                if structure.name_of(op) in taken:
+                    rename.rename_op(op, free_name(f"{path.replace('/', '_')}_{structure.name_of(op)}", taken))
+                taken.add(structure.name_of(op))

@@ -50,5 +50,5 @@ def _carried_out(step: Step, model: Any) -> list[AdaptedWeight]:
     scene = Scene(model, clone(model, keep_compiled=False))
     resizing.carry_out(step.edit, step, scene)
     with names_untouched():
-        carry_out(scene)
+        carry_out(scene, unsaved=True)
     return scene.adapted

@@ -111,7 +111,7 @@ def _followed_back(tensor: Any, prefix: str, scene: Scene) -> str:
     call = structure.producing_call(tensor)
     while call is not None:
         op = call.operation
-        path = f"{prefix}{op.name}"
+        path = f"{prefix}{structure.name_of(op)}"
         if _width(op) is not None:
             return path
         inner = structure.function_of(op)
@@ -134,7 +134,7 @@ def _behind(path: str, scene: Scene) -> list[str]:
     waiting = list(scene.calls(path).values())
     while waiting:
         for following in structure.calls_following(waiting.pop().operation):
-            name = f"{prefix}/{following.operation.name}".lstrip("/")
+            name = f"{prefix}/{structure.name_of(following.operation)}".lstrip("/")
             if name not in found and isinstance(following.operation, _BEHIND):
                 found.append(name)
                 waiting.append(following)

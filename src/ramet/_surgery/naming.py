@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ramet._keras import rewire
+from ramet._keras import rewire, structure
 from ramet.errors import EditError
 
 
 def settle(layer: Any, taken: set[str], path: str) -> None:
     """Give a new layer a name that is free, if Keras chose the one it has; it is taken from then on."""
-    if layer.name in taken:
+    if not isinstance(layer.name, str):
+        rewire.rename(layer, free_name(structure.name_of(layer), taken))
+    elif layer.name in taken:
         if not chosen_by_keras(layer):
             raise EditError(
                 f"Cannot put '{layer.name}' at '{path}': the graph has an op of that name.",
@@ -37,4 +39,4 @@ def chosen_by_keras(layer: Any) -> bool:
     words = re.sub(
         r"\W+", "", re.sub("([a-z])([A-Z])", r"\1_\2", re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", type(layer).__name__))
     )
-    return re.fullmatch(rf"{re.escape(words.lower())}(_\d+)?", layer.name) is not None
+    return re.fullmatch(rf"{re.escape(words.lower())}(_\d+)?", structure.name_of(layer)) is not None

@@ -6,13 +6,14 @@ that is taken over: whatever else the layer is and holds, it stays, variables an
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable
 from typing import Any
 
 import keras
 
 from ramet._keras import exchange, layers
-from ramet._surgery.alike import alike
+from ramet._surgery.alike import alike, reached
 from ramet._weights.policy import adapt
 from ramet.errors import EditError
 
@@ -36,9 +37,13 @@ def patch(
     fit = fit or (lambda old, new, where: _fitted(old, new, policy, where))
     successors: dict[int, Any] = {}
     waiting = [(layer, as_it_is, changed, path)]
+    seen: set[int] = set()
     while waiting:
         ours, same, other, where = waiting.pop()
-        inner = [layers.layers_by_attribute(one) for one in (ours, same, other)]
+        if id(ours) in seen:  # a layer may stand in an attribute and in a list, too
+            continue
+        seen.add(id(ours))
+        inner = [layers.layers_by_place(one) for one in (ours, same, other)]
         shared = inner[0].keys() & inner[1].keys() & inner[2].keys()
         kept = {name for name in shared if type(inner[1][name]) is type(inner[2][name]) is type(inner[0][name])}
         successors |= _patch_one(ours, same, other, where, kept, fit)
@@ -64,15 +69,17 @@ def _patch_one(ours: Any, same: Any, other: Any, path: str, kept: set[str], fit:
                 if id(value) in mine:  # a new one, which nothing of the layer stands for
                     layers.put(ours, name, value)
             elif name not in before or not alike(before[name], value):
-                _check_plain(value, name, path)
+                if isinstance(value, types.MethodType) and value.__self__ is other:
+                    value = types.MethodType(value.__func__, ours)
+                elif not isinstance(value, keras.Layer):
+                    _check_plain(value, name, path)
                 layers.put(ours, name, value)
     return successors
 
 
 def _check_plain(value: Any, name: str, path: str) -> None:
-    """A list of layers or variables is not taken over: those of the layer itself would be lost."""
-    items = keras.tree.flatten(value) if isinstance(value, list | tuple | dict) else ()
-    if any(isinstance(item, keras.Layer | keras.Variable) for item in items):
+    """What holds layers or variables, as a list or a function may, is not taken over: those of the layer would be lost."""
+    if any(isinstance(item, keras.Layer | keras.Variable) for item in reached(value)):
         raise EditError(
             f"Cannot update '{path}': with this setting its attribute '{name}' holds other layers or variables.",
             fix="replace the layer by one that has the setting.",

@@ -9,13 +9,16 @@ import keras
 from ramet._edit import Edit, Skip, Step, Touch
 from ramet._keras import rename, structure
 from ramet._select import anything
+from ramet._surgery.name_uses import NameUses
+from ramet._surgery.replacing import asked
 from ramet._surgery.scene import Scene
 from ramet.errors import EditError
 
 
 def touch(edit: Edit, scene: Scene) -> Step:
     """Every op that matches and gets another name than it has."""
-    touched, skipped = [], []
+    touched, skipped, notes = [], [], []
+    uses = NameUses(scene.model)
     for candidate in scene.find(edit):
         old = candidate.op.name
         if edit.kind == "prefix":
@@ -27,11 +30,23 @@ def touch(edit: Edit, scene: Scene) -> Step:
                 continue
             new = f"{edit['text']}{old}"
         else:
-            new = edit["name"](old) if callable(edit["name"]) else edit["name"]
+            new = asked(edit["name"], old) if callable(edit["name"]) else edit["name"]
         _check(new, candidate.path)
+        use = None if new == old else uses.of(old)
+        if use is not None and edit.selector == anything():
+            skipped.append(Skip(candidate.path, use))
+            continue
+        if use is not None:
+            raise EditError(
+                f"Cannot rename '{candidate.path}': {use}.",
+                fix="leave this name as it is, or write the new name into that class or function first.",
+                path=candidate.path,
+            )
         if new != old:
+            if old in scene.output_names(candidate.path):
+                notes.append(f"the output '{old}' is called '{new}', and so are its loss and metrics in the logs.")
             touched.append(Touch(candidate.path, f"is called '{new}'", claims=frozenset({"name"}), detail=new))
-    return Step(edit, tuple(touched), tuple(skipped))
+    return Step(edit, tuple(touched), tuple(skipped), tuple(notes))
 
 
 def carry_out(edit: Edit, step: Step, scene: Scene) -> None:
@@ -71,7 +86,7 @@ def _check_free(step: Step, scene: Scene) -> None:
         if holder not in taken:
             taken[holder] = scene.names_beside(item.path) | scene.names_given(item.path)
     for item in step.touched:
-        taken[id(scene.holder(item.path))].discard(scene.op(item.path).name)
+        taken[id(scene.holder(item.path))].discard(structure.name_of(scene.op(item.path)))
     for item in step.touched:
         names = taken[id(scene.holder(item.path))]
         if item.detail in names:

@@ -8,11 +8,14 @@ import keras
 
 from ramet._build.build_like import place_below
 from ramet._edit import Edit, Step, Touch
+from ramet._keras import structure
 from ramet._surgery.from_config import as_factory
 from ramet._surgery.naming import settle
 from ramet._surgery.order import inside_first
 from ramet._surgery.scene import Scene
 from ramet.errors import EditError
+
+FROM_A_FUNCTION = "_ramet_from_a_function"
 
 
 def touch(edit: Edit, scene: Scene) -> Step:
@@ -40,7 +43,9 @@ def carry_out(edit: Edit, step: Step, scene: Scene) -> None:
         if edit.kind == "wrap":
             _check_wraps(new, old, item.path, scene)
         # The old name is free again, unless the old layer lives on inside the new one.
-        settle(new, (scene.names_beside(item.path) | scene.names_given(item.path)) - {old.name}, item.path)
+        settle(
+            new, (scene.names_beside(item.path) | scene.names_given(item.path)) - {structure.name_of(old)}, item.path
+        )
         scene.give_name(item.path, new.name)
         place_below(new, old)
         scene.orders.replace(old, new)
@@ -54,7 +59,9 @@ def _check_wraps(new: Any, old: Any, path: str, scene: Scene) -> None:
     parts = inside_first(new)[:-1]
     if any(part is old for part in parts):
         return
-    copies = [part for part in parts if type(part) is type(old) and part.name.endswith(old.name)]
+    copies = [
+        part for part in parts if type(part) is type(old) and structure.name_of(part).endswith(structure.name_of(old))
+    ]
     if not copies:
         raise EditError(
             f"Cannot wrap '{path}': the new layer does not hold the old one.",
@@ -71,11 +78,20 @@ def _differences(config: dict[str, Any], wanted: dict[str, Any]) -> int:
     return sum(config.get(name) != setting for name, setting in wanted.items())
 
 
+def asked(function: Any, argument: Any) -> Any:
+    """What a function that was passed to an edit returns. What it raises comes through as it is."""
+    try:
+        return function(argument)
+    except Exception as error:
+        setattr(error, FROM_A_FUNCTION, True)
+        raise
+
+
 def made(layer: Any, old: Any, path: str, scene: Scene) -> Any:
     """The layer that a factory makes for an old one, or the layer itself."""
     layer = as_factory(layer)
     given = isinstance(layer, keras.Operation | type) or not callable(layer)
-    new = layer if given else layer(old)
+    new = layer if given else asked(layer, old)
     if not isinstance(new, keras.Operation):
         raise EditError(
             f"Cannot put anything at '{path}': what was given makes no layer.",

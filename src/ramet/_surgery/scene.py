@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import keras
@@ -39,6 +40,8 @@ class Scene:
         ] = {}  # by the id of a variable, the one whose optimizer slots it takes; None for fresh ones
         self.slot_fits: dict[int, Any] = {}  # by the id of a variable, what makes its optimizer slots of the old ones
         self.adapted: list[AdaptedWeight] = []  # weights that were made to fit
+        self.updated: list[str] = []  # paths of layers whose settings were changed
+        self.changed_settings: list[tuple[Any, Any]] = []  # settings of layers, each before and after
         self.flags: list[tuple[str, bool]] = []  # paths, and whether what stands there is trained
         places, twins = places_below(model), places_below(twin)
         self._live = {place.path: place.op for place in places}
@@ -57,6 +60,7 @@ class Scene:
         self._given: dict[int, set[str]] = {}
         self._names: dict[int, set[str]] = {}
         self._owners: dict[int, int] | None = None
+        self.latest: str | None = None  # the path that was asked for last, for errors that nobody foresaw
         self.holders_changed: dict[str, Any] = {}  # by path, what an edit changed something inside of
 
     def find(self, edit: Edit) -> tuple[Candidate, ...]:
@@ -69,7 +73,9 @@ class Scene:
 
     def op(self, path: str) -> Any:
         """The twin's op at a path."""
-        return self._ops[path]
+        found = self._ops[path]
+        self.latest = path
+        return found
 
     def successor(self, op: Any) -> Any:
         """What stands in the place of an op of the twin."""
@@ -140,7 +146,7 @@ class Scene:
         if id(holder) not in self._names:
             function = structure.function_of(holder)
             ops = structure.layers_of(holder) if function is None else list(function.operations)
-            self._names[id(holder)] = {op.name for op in ops}
+            self._names[id(holder)] = {structure.name_of(op) for op in ops}
         return self._names[id(holder)]
 
     def ancestors(self, path: str) -> list[str]:
@@ -179,28 +185,37 @@ class Scene:
                     self._owners[id(owned)] = self._owners.get(id(owned), 0) + 1
         return self._owners.get(id(variable), 0) > 1
 
-    def changed_holders(self) -> list[tuple[str, Any]]:
-        """Layers and models without a call graph that something was changed inside of, with the path of what was."""
-        found: dict[int, tuple[str, Any]] = {}
-        for path in self.holders_changed:
-            for above in self.ancestors(path):
-                holder = self.op(above)
-                if structure.function_of(holder) is None:
-                    found.setdefault(id(holder), (path, self.orders.swap.get(id(holder), holder)))
-        if (
-            structure.function_of(self.twin) is None
-            and self.holders_changed
-            and not isinstance(self.twin, keras.Sequential)
-        ):
-            found.setdefault(id(self.twin), (next(iter(self.holders_changed)), self.twin))
+    def changes_inside(self) -> list[tuple[Any, str]]:
+        """Everything of the twin that something was changed inside of, at any depth, with the path of what was."""
+        return self._around(self.holders_changed)
+
+    def flags_inside(self) -> list[tuple[Any, str]]:
+        """Everything of the twin inside of which a flag was set, with the path where it was."""
+        return self._around([path for path, _ in self.flags])
+
+    def _around(self, paths: Iterable[str]) -> list[tuple[Any, str]]:
+        found: dict[int, tuple[Any, str]] = {}
+        for path in paths:
+            for holder in (*map(self.op, self.ancestors(path)), self.twin):
+                found.setdefault(id(holder), (holder, path))
         return list(found.values())
 
-    def holders_around_changes(self) -> list[Any]:
-        """Everything of the twin that something was changed inside of, at any depth."""
-        found = {id(self.twin): self.twin} if self.holders_changed else {}
-        for path in self.holders_changed:
-            found |= {id(self.op(above)): self.op(above) for above in self.ancestors(path)}
-        return list(found.values())
+    def place_of(self, op: Any) -> str:
+        """Where an op of the twin, or what stands for one, is found; its name for a new one."""
+        return next(iter(self._places.get(id(self._predecessor(op)), [structure.name_of(op)])))
+
+    def original_of(self, op: Any) -> Any:
+        """What stands in the model passed in where this op of the twin stands; None for a new op."""
+        old = self._predecessor(op)
+        return self.model if old is self.twin else self._live.get(next(iter(self._places.get(id(old), [""]))))
+
+    def _predecessor(self, op: Any) -> Any:
+        return next((old for old in self._ops.values() if self.orders.swap.get(id(old)) is op), op)
+
+    def output_names(self, path: str) -> list[str]:
+        """The names of the outputs of a compiled twin that the op at a path is a part of; none for an op inside another."""
+        shown = self.holder(path) is self.twin and getattr(self.twin, "compiled", False)
+        return list(getattr(self.twin, "output_names", None) or ()) if shown else []
 
     def rename_outputs(self, path: str) -> None:
         """A model's outputs are called like the ops that make them."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from ramet._build.orders import Make
 from ramet._edit import Edit, Step, Touch
+from ramet._keras import structure
 from ramet._select import Candidate
 from ramet._surgery.naming import settle
 from ramet._surgery.replacing import made
@@ -54,7 +55,11 @@ def carry_out(edit: Edit, step: Step, scene: Scene) -> None:
     start = next(iter(scene.calls(first_path).values()))
     old = [scene.op(item.path) for item in step.touched[1:]]
     new = made(edit["layer"], old, first_path, scene)
-    settle(new, (scene.names_beside(first_path) - {op.name for op in old}) | scene.names_given(first_path), first_path)
+    settle(
+        new,
+        (scene.names_beside(first_path) - {structure.name_of(op) for op in old}) | scene.names_given(first_path),
+        first_path,
+    )
     block = _Once(new, start)
     for call in scene.calls(entry.path).values():
         for number, tensor in enumerate(call.input_tensors):

@@ -12,6 +12,7 @@ import numpy as np
 
 from ramet._edit import AdaptedWeight, Edit, Skip, Step, Touch
 from ramet._keras import layers as parts_of
+from ramet._keras.unsaved import reading_configs
 from ramet._surgery.patch import patch
 from ramet._surgery.probe import made_twice
 from ramet._surgery.scene import Scene
@@ -68,6 +69,10 @@ def update(scene: Scene, path: str, settings: dict[str, Any], *, policy: str = "
         successors = dict.fromkeys(successors)
     scene.successors |= successors
     _check_in_force(layer, changed, settings, path)
+    with reading_configs():
+        before, after = as_it_is.get_config(), changed.get_config()
+    scene.updated.append(path)
+    scene.changed_settings += [(before.get(name), after.get(name)) for name in settings]
     scene.orders.touch(layer)
     scene.changed_inside(path)
 
@@ -94,7 +99,7 @@ def _pairs(one: Any, other: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
         for key, variable in zip(parts_of.keys_of(yours), yours, strict=True):
             if key in by_key:
                 yield where, by_key[key], variable
-        inner, outer = parts_of.layers_by_attribute(ours), parts_of.layers_by_attribute(theirs)
+        inner, outer = parts_of.layers_by_place(ours), parts_of.layers_by_place(theirs)
         waiting += [(inner[name], outer[name], f"{where}/{inner[name].name}") for name in inner if name in outer]
 
 
@@ -151,7 +156,7 @@ def _owners(layer: Any, changed: Any) -> list[tuple[Any, Any]]:
     while waiting:
         ours, theirs = waiting.pop()
         found.append((ours, theirs))
-        inner, outer = parts_of.layers_by_attribute(ours), parts_of.layers_by_attribute(theirs)
+        inner, outer = parts_of.layers_by_place(ours), parts_of.layers_by_place(theirs)
         waiting += [(inner[name], outer[name]) for name in inner if name in outer]
     return found
 
@@ -220,7 +225,8 @@ def _no_way(path: str, old: tuple[int, ...], new: tuple[int, ...], why: str) -> 
 
 def _check_in_force(layer: Any, changed: Any, settings: dict[str, Any], path: str) -> None:
     """The layer says of itself what the changed one says: then a file will say it, too."""
-    ours, theirs = layer.get_config(), changed.get_config()
+    with reading_configs():
+        ours, theirs = layer.get_config(), changed.get_config()
     for name, value in settings.items():
         if ours.get(name) != theirs.get(name):
             raise _cannot(path, f"with {name}={value!r} its config still says {ours.get(name)!r}")

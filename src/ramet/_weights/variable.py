@@ -65,5 +65,5 @@ def weights_at(places: list[Place]) -> list[Weight]:
 
 def _named_by_keras(place: Place) -> bool:
     """Whether the op has the name that Keras gives: that of its class, and a number."""
-    stem = automatic_stem(place.op.name).removesuffix("_#")
+    stem = automatic_stem(structure.name_of(place.op)).removesuffix("_#")
     return stem.replace("_", "") == "".join(filter(str.isalnum, type(place.op).__name__)).lower()
