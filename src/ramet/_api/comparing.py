@@ -107,6 +107,6 @@ def diff(before: Any, after: Any) -> Diff:
             "Cannot compare a model with a file: a file does not tell everything that a model is.",
             fix="compare two files, model.save('now.keras') first; or two models, keras.saving.load_model(path).",
         )
-    from ramet._capture.weights import diff_models
+    from ramet._verify.live_diff import diff_models
 
     return diff_models(before, after)

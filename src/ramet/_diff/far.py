@@ -23,15 +23,17 @@ HOW_FAR: tuple[tuple[float, str], ...] = (
 _TINY = 1e-6
 _TIMES = 10.0
 _HUGE = 1e6
+_RANDOM = "seed_generator_state"
 
 
-def layers(changes: Sequence[Change]) -> dict[str, list[Change]]:
-    """The changed weights of each op, by its path; those that moved furthest come first."""
-    found: dict[str, list[Change]] = {}
+def layers(changes: Sequence[Change]) -> list[tuple[str, list[Change]]]:
+    """The changed weights of each op with its path; those that moved furthest come first, whole numbers last."""
+    found: dict[tuple[bool, str], list[Change]] = {}
     for change in changes:
-        found.setdefault(change.path.rpartition("/")[0], []).append(change)
+        found.setdefault((_whole([change]), change.path.rpartition("/")[0]), []).append(change)
     # Two digits are enough: those that moved alike stay in the order of the model.
-    return dict(sorted(found.items(), key=lambda item: -float(f"{moved(item[1]):.1e}")))
+    ordered = sorted(found.items(), key=lambda item: (item[0][0], -float(f"{moved(item[1]):.1e}")))
+    return [(path, group) for (_, path), group in ordered]
 
 
 def moved(changes: Sequence[Change]) -> float:
@@ -51,6 +53,8 @@ def how_far(changes: Sequence[Change]) -> str:
     """How far some variables moved: `by 12 % of the norm, 0.034 at most; 80 of 80 numbers`."""
     if len(changes) == 1 and (values := _values(changes[0])) is not None:
         return values
+    if changes and all(change.path.endswith(_RANDOM) for change in changes):
+        return "another random state"
     size, changed = (int(_sum(changes, key)) for key in ("size", "changed"))
     kinds = {change.what for change in changes}
     if not changed:

@@ -133,7 +133,7 @@ def _sentence(text: str) -> str:
 def _weights(diff: Diff) -> Iterator[Section]:
     changes = [change for change in diff.changes if change.kind == "weights"]
     if changes:
-        rows = [_weight_row(path, group) for path, group in layers(changes).items()]
+        rows = [_weight_row(path, group) for path, group in layers(changes)]
         yield _limited("Weights", rows, " that moved less")
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
-__all__ = ["Numbers", "PartialWeights", "Weights", "compare_arrays", "compare_weights"]
+__all__ = ["InMemory", "Numbers", "PartialWeights", "Weights", "compare_arrays", "compare_weights"]
 
 # Bytes of each side that are compared at a time: small enough to stay in the cache of a processor.
 _BLOCK = 1 << 20
@@ -58,14 +58,15 @@ class PartialWeights(Protocol):
         ...
 
 
-class _Whole:
-    """The numbers of an array in memory."""
+class InMemory:
+    """The numbers of an array that was read whole."""
 
     def __init__(self, array: Array) -> None:
         self.shape, self.dtype = array.shape, array.dtype
         self._flat = array.reshape(-1)
 
     def part(self, start: int, stop: int) -> Array:
+        """The numbers from `start` to `stop`."""
         return self._flat[start:stop]
 
 
@@ -104,7 +105,7 @@ def compare_weights(
 
 
 def _numbers(weights: Weights, path: str) -> Numbers:
-    return weights.open(path) if isinstance(weights, PartialWeights) else _Whole(weights.read(path))
+    return weights.open(path) if isinstance(weights, PartialWeights) else InMemory(weights.read(path))
 
 
 def compare_arrays(old: str, new: str, before: Numbers, after: Numbers, *, kind: Kind = "weights") -> list[Change]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from ramet._diff.far import HOW_FAR, percent
 from ramet._draw.palette import family_of
 from ramet._draw.text import shorten
 from ramet._graph import Call, Op
@@ -16,6 +17,8 @@ MaskUse: TypeAlias = Literal["", "carried", "implicit", "explicit"]
 Rankdir: TypeAlias = Literal["TB", "LR"]
 Status: TypeAlias = Literal["", "added", "removed", "changed", "renamed", "differs"]
 
+# Beyond this many times their norm, a share in per cent says nothing to a reader.
+_TIMES = 10.0
 # What is told of a box that has several marks.
 _RANK: tuple[Status, ...] = ("", "renamed", "changed", "added", "differs", "removed")
 
@@ -77,6 +80,7 @@ class Box:
         within: the number of the group of the innermost shared op around it.
         mask: "made", "dropped", or both, divided by a space.
         status: on the picture of a diff.
+        moved: on the picture of a diff, how far the weights in it moved, as a part of their norm; None where they did not.
         notes: numbers of the notes about it.
     """
 
@@ -109,7 +113,21 @@ class Box:
     within: int | None = None
     mask: str = ""
     status: Status = ""
+    moved: float | None = None
     notes: list[int] = field(default_factory=list)
+
+    @property
+    def told_status(self) -> str:
+        """What the sign above it says: the status, and how far weights moved."""
+        share = "" if self.moved is None or not 0 < self.moved < _TIMES else f", {percent(self.moved)}"
+        return f"{self.status}{share}" if self.status else ""
+
+    @property
+    def step(self) -> int | None:
+        """How far the weights in it moved, as a step of `HOW_FAR`; None where they did not."""
+        if self.moved is None:
+            return None
+        return sum(self.moved >= least for least, _ in HOW_FAR) - 1
 
     @property
     def told_open(self) -> str:

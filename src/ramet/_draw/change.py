@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ramet._diff import ABSENT, Change, Diff
+from ramet._diff.far import moved
 from ramet._diff.line import label, words
 from ramet._diff.show import show
 from ramet._draw.address import Addresses
@@ -19,6 +20,9 @@ _STATUS: dict[str, Status] = {"added": "added", "removed": "removed", "renamed":
 _FOLLOWING = 2_000
 
 
+# Changes that no box is about, and variables that no distance is said of.
+_ABOUT_ALL = frozenset({"optimizer", "metric", "file"})
+_RANDOM = "seed_generator_state"
 # How a diff names the later calls of an op.
 _LATER_CALL = re.compile(r"(?s).* of call #([0-9]+)")
 
@@ -40,10 +44,31 @@ def mark_changes(scene: Scene, diff: Diff, before: Graph | None = None) -> None:
             scene.boxes[number].was = op_before(change.before, known)
     for change in diff.consequences[:_FOLLOWING]:
         _add(scene, change, _box_of(change, addresses), follows=True)
+    _colour(scene, diff, addresses)
+
+
+def _colour(scene: Scene, diff: Diff, addresses: Addresses) -> None:
+    """Let boxes say how far the weights in them moved; those around them say it of all that is inside."""
+    found: dict[int, list[Change]] = {}
+    for change in diff.changes:
+        if change.kind == "weights" and change.after is not None and not change.after.endswith(_RANDOM):
+            box: int | None = addresses.nearest(change.after.rpartition("/")[0])
+            while box:
+                found.setdefault(box, []).append(change)
+                box = scene.boxes[box].parent
+    for number, changes in found.items():
+        scene.boxes[number].moved = moved(changes)
+    # Other calls of a shared layer have the same weights.
+    for box_ in scene.boxes[1:]:
+        first = addresses.at.get(box_.path)
+        if box_.moved is None and box_.path and first and box_.status != "removed":
+            box_.moved = scene.boxes[first].moved
 
 
 def _box_of(change: Change, addresses: Addresses) -> int:
     """The number of the box: that of the call, where the change is about one of several."""
+    if change.kind in _ABOUT_ALL and change.path not in addresses.at:
+        return 0
     gone = addresses.removed.get(change.before or "") if change.kind == "removed" else None
     if gone is not None:
         return gone
@@ -54,7 +79,8 @@ def _box_of(change: Change, addresses: Addresses) -> int:
 
 
 def _add(scene: Scene, change: Change, box: int, *, follows: bool) -> None:
-    told = change.kind not in ("added", "removed", "moved", "weights", "order")
+    told = change.kind not in ("added", "removed", "moved", "weights", "order") and not len(change.measure)
+    told = told and change.what not in ("content", "group")
     old, new = (_text(change.old), _text(change.new)) if told else ("", "")
     # Old and new say it all, unless it is about something that has no box of its own.
     here = change.path == scene.boxes[box].path

@@ -55,6 +55,10 @@ STATUS = {
     "differs": ("#c62f3a", "#ff7b72"),
 }
 
+# How far weights moved, from the smallest step to the largest: how light a box is in the light theme, and in the dark one.
+_MOVED_HUE = 24
+_MOVED = ((96, 16), (91, 21), (84, 27), (76, 33), (67, 40))
+
 Kind: TypeAlias = Literal["light", "dark"]
 
 
@@ -81,6 +85,11 @@ class Theme:
         """The colour of its outline."""
         hue, strong, _ = FAMILIES[family]
         return _hex(hue, strong, 46) if self.kind == "light" else _hex(hue, strong, 62)
+
+    def moved(self, step: int) -> str:
+        """The colour inside a box whose weights moved that far, by the steps of `HOW_FAR`."""
+        light, dark = _MOVED[step]
+        return _hex(_MOVED_HUE, 92, light) if self.kind == "light" else _hex(_MOVED_HUE, 70, dark)
 
     def inside(self, family: str) -> str:
         """The colour behind what is in an open box."""
@@ -113,6 +122,7 @@ def style_variables(theme: Theme) -> str:
     plain = ("page", "text", "quiet", "line", "edge", "mask", "focus", "card")
     pairs = [(name, getattr(theme, name)) for name in plain]
     pairs += [(status, colours[place]) for status, colours in STATUS.items()]
+    pairs += [(f"moved-{step}", theme.moved(step)) for step in range(len(_MOVED))]
     for family in FAMILIES:
         pairs += [
             (f"{family}-fill", theme.fill(family)),

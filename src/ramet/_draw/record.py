@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any, Protocol, runtime_checkable
 
 from ramet._diff import Weights
+from ramet._diff.far import HOW_FAR
 from ramet._diff.show import show
 from ramet._draw.box import Box, Scene
 from ramet._draw.histogram import histogram
@@ -46,6 +47,7 @@ def record(scene: Scene, graph: Graph, weights: Weights | None = None, before: G
             for number, group in enumerate(scene.groups)
         ],
         "notes": [_told(**asdict(note)) for note in scene.notes],
+        "moved": [told for _, told in HOW_FAR],
         "families": {name: told for name, (_, _, told) in FAMILIES.items() if name in used},
     }
 
@@ -94,6 +96,7 @@ def _box(box: Box, ops: _Ops) -> dict[str, Any]:
             within=box.within,
             mask=box.mask,
             status=box.status,
+            moved=[box.step, box.told_status] if box.step is not None else None,
             notes=box.notes,
         ),
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape as quote
 
+from ramet._diff.far import HOW_FAR
 from ramet._draw.box import Box, Edge, Scene
 from ramet._draw.palette import LIGHT, STATUS, mark_colour
 from ramet._draw.place import Placed, Spot, Step, centre_across, edge_path, place
@@ -18,6 +19,8 @@ from ramet._graph import escape
 __all__ = ["curve", "svg"]
 
 _MARGIN = 24.0
+# Wide enough for the words of the legend.
+_LEGEND = 220.0
 # The first name is the one that CairoSVG looks for; fontconfig has a font of the same widths for it.
 _FONT = "Arial, Helvetica, 'Liberation Sans', sans-serif"
 
@@ -34,6 +37,10 @@ def svg(scene: Scene, scale: float = 1.0) -> str:
     # Shapes beside the last boxes may be wider than what they stand beside; those below them need a line.
     width, height = root.width + 2 * _MARGIN, root.height + 2 * _MARGIN
     width, height = (width + 60, height) if placed.is_down else (width, height + 12)
+    steps = sorted({box.step for box in scene.boxes if box.step is not None})
+    below = root.height + _MARGIN
+    if steps:
+        width, height = max(width, _LEGEND + 2 * _MARGIN), height + 16 * len(steps) + 24
     title = quote(f"{escape(scene.boxes[0].name)} ({escape(scene.boxes[0].title)})")
     view = f"{_n(-_MARGIN)} {_n(-_MARGIN)} {_n(width)} {_n(height)}"
     head = f'width="{_n(width * scale)}" height="{_n(height * scale)}" viewBox="{view}"'
@@ -50,7 +57,18 @@ def svg(scene: Scene, scale: float = 1.0) -> str:
         if number in placed.bends:
             lines += _edges(box, placed)
             lines += _shapes(scene, box, placed)
+    lines += _legend(steps, 0.0 if placed.is_down else 12.0, below)
     return "\n".join([*lines, "</svg>", ""])
+
+
+def _legend(steps: list[int], gap: float, top: float) -> Iterator[str]:
+    """Which colour says how far weights moved, below the picture."""
+    if steps:
+        yield _text(0, top + gap, "weights moved, as a part of their norm:", 11, LIGHT.quiet)
+    for line, step in enumerate(steps):
+        y = top + gap + 8 + 16 * line
+        yield _rect(0, y, 13, 12, 3, f'fill="{LIGHT.moved(step)}" stroke="{LIGHT.edge}"')
+        yield _text(20, y + 10, HOW_FAR[step][1], 11, LIGHT.quiet)
 
 
 def curve(steps: list[Step], *, is_down: bool) -> str:
@@ -145,6 +163,8 @@ def _box(box: Box, spot: Spot, scene: Scene, *, is_open: bool) -> Iterator[str]:
     if box.status == "removed":
         look += ' stroke-dasharray="5 4"'
     fill = LIGHT.inside(box.family) if is_open else LIGHT.fill(box.family)
+    if box.step is not None and not is_open:
+        fill = LIGHT.moved(box.step)
     yield "<g>"
     yield f"<title>{quote(escape(box.key or box.name))}</title>"
     if box.kind == "block" and not is_open:
@@ -153,10 +173,10 @@ def _box(box: Box, spot: Spot, scene: Scene, *, is_open: bool) -> Iterator[str]:
     yield from _words(box, spot, is_open=is_open)
     if box.status:
         # Not by colour alone.
-        width = 6 * len(box.status) + 11
+        width = 6 * len(box.told_status) + 11
         yield _rect(spot.x + 8, spot.y - 9, width, 13, 6.5, f'fill="{stroke}"')
         look = 'text-anchor="middle" font-weight="bold"'
-        yield _text(spot.x + 8 + width / 2, spot.y + 0.5, box.status, 9, LIGHT.page, look)
+        yield _text(spot.x + 8 + width / 2, spot.y + 0.5, box.told_status, 9, LIGHT.page, look)
     yield from _marks(box, spot, scene)
     yield "</g>"
 

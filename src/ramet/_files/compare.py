@@ -38,7 +38,8 @@ def diff_files(before: ModelFile, after: ModelFile, on_read: Callable[[str], Non
         file.start()
     graphs, left_out = _compare_graphs(before, after, on_read)
     changes = [*graphs.changes]
-    changes += _compare_optimizers(before, after, on_read)
+    if not any(change.kind == "compile" and change.what == "compiled" for change in changes):
+        changes += _compare_optimizers(before, after, on_read)
     kinds = {change.kind for change in changes}
     silent = not (kinds - {"weights", "compile", "optimizer"} or graphs.consequences)
     if before.kind == after.kind:

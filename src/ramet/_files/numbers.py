@@ -15,7 +15,7 @@ from ramet._files.problem import ModelFileError
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["InMemory", "OnDisk", "dtype_of"]
+__all__ = ["OnDisk", "dtype_of"]
 
 
 def dtype_of(spec: ArraySpec) -> np.dtype[Any]:
@@ -29,18 +29,6 @@ def dtype_of(spec: ArraySpec) -> np.dtype[Any]:
         kind = ml_dtypes.bfloat16
     found: np.dtype[Any] = np.dtype(kind)
     return found
-
-
-class InMemory:
-    """An array that was read whole."""
-
-    def __init__(self, array: np.ndarray[Any, Any]) -> None:
-        self.shape, self.dtype = array.shape, array.dtype
-        self._flat = array.reshape(-1)
-
-    def part(self, start: int, stop: int) -> np.ndarray[Any, Any]:
-        """The numbers from `start` to `stop`."""
-        return self._flat[start:stop]
 
 
 class OnDisk:

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ramet._diff.weight import InMemory
 from ramet._files.listing import ArraySpec, Listing
-from ramet._files.numbers import InMemory, OnDisk
+from ramet._files.numbers import OnDisk
 from ramet._files.store import Store
 from ramet._graph import escape
 from ramet.errors import UnknownPathError

@@ -22,14 +22,18 @@ from ramet._verify.reach import attributes, can_change, is_array, is_opaque, par
 from ramet._verify.report import Difference
 
 Kind = Literal["value", "array", "sharing"]
+# Stands where one side has nothing.
+MISSING: Any = object()
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 class Found(NamedTuple):
-    """A difference, and which check it belongs to."""
+    """A difference, which check it belongs to, and what the two sides hold."""
 
     kind: Kind
     difference: Difference
+    old: Any = MISSING
+    new: Any = MISSING
 
 
 class Beside:
@@ -52,8 +56,8 @@ class Beside:
         while self._waiting:
             self._compare(*self._waiting.pop())
 
-    def _say(self, kind: Kind, path: str, text: str) -> None:
-        self.found.append(Found(kind, Difference(path, text)))
+    def _say(self, kind: Kind, path: str, text: str, old: Any, new: Any) -> None:
+        self.found.append(Found(kind, Difference(path, text), old, new))
 
     def _compare(self, a: Any, b: Any, path: str) -> None:
         way, path = path, self.names.get(id(a), path)
@@ -62,17 +66,17 @@ class Beside:
             return
         if isinstance(a, _PLAIN) or isinstance(b, _PLAIN) or isinstance(a, type):
             if type(a) is not type(b) or (a != b and repr(a) != repr(b)):  # NaN does not equal itself
-                self._say("value", path, f"{_text(a)} became {_text(b)}")
+                self._say("value", path, f"{_text(a)} became {_text(b)}", a, b)
             return
         if type(a) is not type(b):
             if not (isinstance(a, keras.Operation) and id(a) in self.names):  # the structure says so
-                self._say("value", path, f"{_text(a)} became {_text(b)}, a {type(b).__name__}")
+                self._say("value", path, f"{_text(a)} became {_text(b)}, a {type(b).__name__}", a, b)
             return
         if is_array(a):
             for one, other in zip(arrays_of(a), arrays_of(b), strict=True):
                 difference = differ(path, one, other, self.tolerance)
                 if difference is not None:
-                    self.found.append(Found("array", difference))
+                    self.found.append(Found("array", difference, one, other))
         if self._met_before(a, b, way) or is_array(a) or is_opaque(a):
             return
         if isinstance(a, keras.Variable):
@@ -86,7 +90,7 @@ class Beside:
         for one, other in zip(arrays_of(a), arrays_of(b), strict=False):
             difference = differ(path, one, other, self.tolerance)
             if difference is not None:
-                self.found.append(Found("array", difference))
+                self.found.append(Found("array", difference, one, other))
 
     def _met_before(self, a: Any, b: Any, path: str) -> bool:
         """Whether the pair is known; sharing that only one side has is taken note of."""
@@ -95,9 +99,13 @@ class Beside:
         else:
             known = id(a) in self._partner or id(b) in self._back
             if id(a) in self._partner and self._partner[id(a)] is not b:
-                self._say("sharing", path, f"one {type(a).__name__} in the original, two in the other")
+                self._say(
+                    "sharing", path, f"one {type(a).__name__} in the original, two in the other", "one object", "two"
+                )
             elif id(a) not in self._partner and id(b) in self._back:
-                self._say("sharing", path, f"two {type(a).__name__}s in the original, one in the other")
+                self._say(
+                    "sharing", path, f"two {type(a).__name__}s in the original, one in the other", "two", "one object"
+                )
         self._partner.setdefault(id(a), b)
         self._back.setdefault(id(b), a)
         self._alive.append((a, b))  # so that no id is given away while they count
@@ -106,25 +114,25 @@ class Beside:
     def _inside(self, a: Any, b: Any, path: str) -> Iterator[tuple[Any, Any, str]]:
         if isinstance(a, types.FunctionType):
             if a.__code__ != b.__code__ or a.__qualname__ != b.__qualname__:
-                self._say("value", path, f"{_text(a)} became {_text(b)}")
+                self._say("value", path, f"{_text(a)} became {_text(b)}", a, b)
                 return
         elif _says_nothing(a) or (isinstance(a, weakref.ReferenceType) and (a() is None or b() is None)):
             return
         elif isinstance(a, set | frozenset):
             if _plain_members(a) != _plain_members(b):
-                self._say("value", path, f"{_text(a)} became {_text(b)}")
+                self._say("value", path, f"{_text(a)} became {_text(b)}", a, b)
             return
         ours, theirs = (self._parts(value) for value in (a, b))
         if isinstance(a, dict | list | tuple) and len(a) != len(b):
-            self._say("value", path, f"{len(a)} items became {len(b)}")
+            self._say("value", path, f"{len(a)} items became {len(b)}", f"{len(a)} items", f"{len(b)} items")
         for step, (mine, place) in ours.items():
             if step in theirs:
                 yield mine, theirs[step][0], path + place
             elif not isinstance(a, list | tuple):
-                self._say("value", path + place, f"{_text(mine)} is not there")
+                self._say("value", path + place, f"{_text(mine)} is not there", mine, MISSING)
         for step, (yours, place) in theirs.items():
             if step not in ours and not isinstance(a, list | tuple):
-                self._say("value", path + place, f"{_text(yours)} is new")
+                self._say("value", path + place, f"{_text(yours)} is new", MISSING, yours)
 
     def _parts(self, value: Any) -> dict[tuple[str, int], tuple[Any, str]]:
         """The parts by step; several may have the same, so each is numbered."""

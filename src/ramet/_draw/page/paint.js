@@ -67,6 +67,7 @@ function boxElement(box, spot, isOpen, level) {
   element.dataset.number = box.number;
   element.dataset.open = String(isOpen);
   element.style.setProperty("--fill", `var(--${box.family}-${isOpen ? "inside" : "fill"})`);
+  if (box.moved && !isOpen) element.style.setProperty("--fill", `var(--moved-${box.moved[0]})`);
   element.style.setProperty("--stroke", `var(--${box.family}-stroke)`);
   if (opens(box)) element.setAttribute("aria-expanded", String(isOpen));
   if (box === selected) element.setAttribute("aria-selected", "true");
@@ -80,7 +81,7 @@ function boxElement(box, spot, isOpen, level) {
   // Hollow: that of the shared one around it.
   if (box.within !== undefined) marks.push([box.within, "mark within"]);
   marks.forEach(([group, name], place) => element.append(markElement(group, name, spot.w - 2 - 20 * place)));
-  if (box.status) element.append(statusElement(box.status));
+  if (box.status) element.append(statusElement(box.moved?.[1] || box.status));
   if (box.changed && !isOpen) element.append(badge(`${box.changed}`, spot.w / 2));
   return element;
 }
@@ -130,7 +131,8 @@ function badge(text, x) {
 
 function labelOf(box) {
   const parts = [box.title, box.full ?? box.name, ...box.shapes];
-  if (box.status) parts.push(box.status);
+  if (box.status) parts.push(box.moved?.[1] || box.status);
+  else if (box.moved) parts.push(`weights moved ${data.moved[box.moved[0]]}`);
   if (box.mask) parts.push(maskWords(box.mask).replace("+ mask", "makes a mask"));
   for (const group of box.groups) parts.push(`mark ${data.groups[group].label}, ${data.groups[group].text}`);
   if (box.within !== undefined) parts.push(`inside ${data.groups[box.within].label}`);

@@ -77,6 +77,12 @@ function fillLegend() {
   for (const status of ["added", "removed", "changed", "renamed", "differs"]) {
     if (boxes.some((box) => box.status === status)) legend.append(entry(make("i", { class: `swatch ${status}` }), status));
   }
+  data.moved.forEach((text, step) => {
+    if (!boxes.some((box) => box.moved?.[0] === step)) return;
+    const swatch = make("i", { class: "swatch" });
+    swatch.style.background = `var(--moved-${step})`;
+    legend.append(entry(swatch, `weights moved ${text}`));
+  });
 }
 
 function follow() {

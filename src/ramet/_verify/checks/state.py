@@ -32,7 +32,7 @@ def check(pair: Pair) -> Check:
 
 
 def _compare_vocabularies(findings: Findings, pair: Pair) -> None:
-    ours, theirs = (dict(_vocabularies(side)) for side in (pair.ours, pair.theirs))
+    ours, theirs = (dict(vocabularies_of(side)) for side in (pair.ours, pair.theirs))
     for path, words in ours.items():
         others = theirs.get(path)
         findings.count("vocabularies")
@@ -40,7 +40,7 @@ def _compare_vocabularies(findings: Findings, pair: Pair) -> None:
             findings.say(f"{path}.vocabulary", _first_difference(words, others or []))
 
 
-def _vocabularies(side: Side) -> Iterator[tuple[str, list[str]]]:
+def vocabularies_of(side: Side) -> Iterator[tuple[str, list[str]]]:
     """The words of layers that have a table of them; the table itself is no variable."""
     for place in side.places:
         read = getattr(place.op, "get_vocabulary", None)
