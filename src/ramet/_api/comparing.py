@@ -79,14 +79,17 @@ def diff(before: Any, after: Any) -> Diff:
     """What is different between two models, or two model files: `print` it, or read `changes`; `to_json()` and `to_markdown()` write it.
 
     Layers added, removed, moved, renamed and replaced; settings, calls, masks, inputs and outputs; sharing made or lost;
-    compile settings; how far weights moved. Equal models give an empty diff, and neither model is changed. Files (`.keras`,
-    `.h5`) are read as data: nothing in them is run, and no Keras is needed.
+    compile settings; how far weights moved; the state of the optimizer. Of live models also metrics, vocabularies, random and
+    recurrent states and attributes; of files also assets, metadata and whatever else they hold. Numbers are compared bit by
+    bit, and `not_compared` lists what is left out. Equal models give an empty diff, and neither model is changed. Files
+    (`.keras`, `.h5`) are read as data: nothing in them is run, and no Keras is needed.
 
     >>> import keras, ramet
     >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2, name="d")], name="tiny")
     >>> twin = ramet.clone(model)
     >>> twin.layers[0].trainable = False
-    >>> print(ramet.diff(model, twin))
+    >>> diff = ramet.diff(model, twin)
+    >>> print(diff)  # doctest: +ELLIPSIS
     tiny: 1 setting changed
     <BLANKLINE>
     Settings
@@ -94,6 +97,10 @@ def diff(before: Any, after: Any) -> Diff:
     <BLANKLINE>
     In consequence
       variable trainable  d/kernel True -> False, and 1 more
+    <BLANKLINE>
+    Not compared
+      compiled functions, caches, locks and addresses of objects
+      ...
     """
     files = [isinstance(side, str | os.PathLike) for side in (before, after)]
     if all(files):

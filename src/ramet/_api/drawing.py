@@ -34,7 +34,8 @@ def draw(
         model: A model of any kind, the path of a model file (`.keras`, `.h5`), which is read as data, or a graph.
         path: Where to write the picture; the suffix chooses the format. Nothing is written when it is left out. PNG and PDF need
             a converter: the Python package cairosvg, or rsvg-convert, inkscape or chromium on the PATH.
-        before: Another model, file or graph, like the first: what is different from it is drawn, what was removed included.
+        before: Another model, file or graph, like the first: what is different from it is drawn, what was removed included, and
+            boxes are coloured by how far their weights moved.
         report: What `ramet.verify` said of the model: the picture opens at the first value that differs.
         rankdir: "TB" to draw from top to bottom, "LR" from left to right.
         columns: Fold a long picture into this many columns; with `rankdir="LR"`, into this many lines.

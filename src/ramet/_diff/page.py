@@ -146,6 +146,11 @@ def _limited(title: str, rows: list[Row], note: str = "") -> Section:
 def _moved_rows(changes: list[Change], subject: str) -> Iterator[Row]:
     """Single numbers by their values, then arrays: those that moved furthest first, many of them in one row."""
     single = [change for change in changes if not len(change.measure) or change.measure.get("size") == 1]
+    others = [change for change in single if change.what in ("shape", "presence")]
+    if len(others) >= _ALIKE:
+        told = "of other shapes, or stored on one side only: they belong to other weights"
+        yield Row("", f"{len(others):,} {subject}", [told])
+        single = [change for change in single if change.what not in ("shape", "presence")]
     arrays = [change for change in changes if len(change.measure) and change.measure.get("size") != 1]
     for change in single:
         yield Row("", label(change), words(change))

@@ -21,6 +21,7 @@ _BLOCK = 1 << 20
 # The largest text whose first changed line is looked for.
 _TEXT = 1 << 24
 _DATE = "date_saved"
+_RATE = "learning_rate"
 # What Keras writes beside the groups of layers and variables: it follows from their names.
 _NAMES = frozenset({"name", "layer_names", "weight_names"})
 _LAYOUT = "how the bytes are packed (zip, JSON and HDF5 layout, compression, time stamps of entries)"
@@ -82,15 +83,30 @@ def _compare_optimizers(before: ModelFile, after: ModelFile, on_read: Callable[[
         if len(old) == len(new):
             return []
         return [Change("optimizer", "optimizer", "optimizer", "variables", len(old), len(new))]
-    return _compare_by_path(old, new, "optimizer", "optimizer/", on_read)
+    names = {"0": "iteration"} if all(_is_counter(side, "0") for side in (old, new)) else {}
+    if all(_has_a_plain_rate(file) for file in (before, after)):
+        names["1"] = _RATE
+    return _compare_by_path(old, new, "optimizer", lambda path: f"optimizer/{names.get(path, path)}", on_read)
+
+
+def _is_counter(weights: Weights, path: str) -> bool:
+    """Whether a variable is a single whole number: the first of an optimizer of Keras 3 counts its steps."""
+    return path in weights and weights.spec(path).shape == () and weights.spec(path).dtype.startswith("int")
+
+
+def _has_a_plain_rate(file: ModelFile) -> bool:
+    """Whether the second variable of the optimizer is its learning rate: where a schedule stands in its place, it has none."""
+    optimizer = (file.compile_config or {}).get("optimizer")
+    config = optimizer.get("config") if isinstance(optimizer, dict) else None
+    plain = isinstance(config, dict) and isinstance(config.get(_RATE), float)
+    return file.kind == "model" and plain and "1" in file.optimizer_weights
 
 
 def _compare_by_path(
-    before: Weights, after: Weights, kind: Kind, prefix: str, on_read: Callable[[str], None]
+    before: Weights, after: Weights, kind: Kind, name: Callable[[str], str], on_read: Callable[[str], None]
 ) -> list[Change]:
     """Arrays that have the same path in both files; those of one file alone are added or gone."""
     pairs = [(path, path) for path in dict.fromkeys([*before, *after])]
-    name = lambda path: f"{prefix}{path}"  # noqa: E731
     return compare_weights(pairs, before, after, kind=kind, name=name, on_read=on_read)[1]
 
 
@@ -155,7 +171,9 @@ def _compare_weights_files(
     before: ModelFile, after: ModelFile, on_read: Callable[[str], None], *, silent: bool
 ) -> Iterator[Change]:
     """Arrays of no variable, attributes, and, where the models are the same, groups."""
-    yield from _compare_by_path(before.other_weights, after.other_weights, "file", "weights: ", on_read)
+    yield from _compare_by_path(
+        before.other_weights, after.other_weights, "file", lambda path: f"weights: {path}", on_read
+    )
     old, new = before.listing.attributes, after.listing.attributes
     for path in sorted({*old, *new}):
         ours, theirs = old.get(path, {}), new.get(path, {})
