@@ -234,8 +234,8 @@ def test_what_was_not_compared_is_said_on_every_page():
 
     assert str(diff) == "net: no difference\n\nNot compared\n  the date\n  <a> @team"
     assert diff.to_markdown() == "**`net`: no difference**\n\n### Not compared\n\n- the date\n- `<a> @team`\n"
-    assert "<td>the date</td>" in diff._repr_html_()
-    assert "<td><code>&lt;a&gt; @team</code></td>" in diff._repr_html_()
+    assert ">the date</td>" in diff._repr_html_()
+    assert "><code>&lt;a&gt; @team</code></td>" in diff._repr_html_()
     assert json.loads(diff.to_json())["not_compared"] == ["the date", "<a> @team"]
     assert Diff.from_json(diff.to_json()) == diff == diff.mirrored()
     assert not diff
