@@ -1,6 +1,6 @@
 """`python -m bench.check [MEASURED]`: fail where a ratio fell by more than a third of what is stored.
 
-Without a file of results it measures anew.
+A ratio that was never stored is held against its target. Without a file of results, everything is measured anew.
 """
 
 from __future__ import annotations
@@ -25,8 +25,18 @@ def fallen(now: dict[str, Any], stored: dict[str, Any]) -> list[tuple[Ratio, Rat
     return found
 
 
+def missed(now: dict[str, Any], stored: dict[str, Any]) -> list[Ratio]:
+    """The ratios that miss their target and have nothing stored to be compared with."""
+    known = {(ratio.backend, ratio.what, ratio.against) for ratio in ratios(stored)}
+    return [
+        ratio
+        for ratio in ratios(now)
+        if ratio.is_reached is False and (ratio.backend, ratio.what, ratio.against) not in known
+    ]
+
+
 def main(arguments: list[str]) -> int:
-    """The exit status: 1 where something fell."""
+    """Print what fell or misses its target, and return the exit status: 1 if there is any."""
     stored = read(STORED)
     now = read(Path(arguments[0])) if arguments else measure_backends()
     found = fallen(now, stored)
@@ -36,7 +46,12 @@ def main(arguments: list[str]) -> int:
     sys.stdout.write(
         "\n".join([f"{len(found)} fell by more than a third", ""]) if found else "no ratio fell by a third\n"
     )
-    return 1 if found else 0
+    beyond = missed(now, stored)
+    for ratio in beyond:
+        sys.stdout.write(
+            f"{ratio.backend}, {ratio.what}, {ratio.against}: {ratio.value:.2f} misses the target of {ratio.reach:g}\n"
+        )
+    return 1 if found or beyond else 0
 
 
 if __name__ == "__main__":

@@ -14,9 +14,7 @@ def render(results: dict[str, Any]) -> str:
         f"{results['machine']}",
         *(f"{name}: {_versions(result)}" for name, result in results["backends"].items()),
         "",
-        "How many times faster `ramet.clone` is than each, and its time over a bare copy of the arrays.",
-        "A number in brackets is the one to reach; ! marks one that is not reached. (first): where nothing is in the",
-        "processor's caches yet.",
+        "A number in brackets is a target; ! marks one that is missed.",
         "",
     ]
     head = ["case", "backend", "ramet ms", "(first)", *OTHERS, f"over {BARE}"]
@@ -26,8 +24,15 @@ def render(results: dict[str, Any]) -> str:
             measured = result["cases"].get(case)
             if measured is not None:
                 rows.append([case, backend, *_cells(measured, found, backend, case)])
-    lines += grid(head, rows)
-    lines += ["", *grid(["also", "backend", "value"], _others(results, found))]
+    if rows:
+        lines += [
+            "How many times faster `ramet.clone` is than each, and how many times as long it takes as a bare copy of the",
+            "arrays. (first): when nothing is in the processor's caches yet.",
+            "",
+            *grid(head, rows),
+            "",
+        ]
+    lines += grid(["measured", "backend", "value"], _others(results, found))
     return "\n".join(lines)
 
 

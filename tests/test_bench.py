@@ -4,7 +4,7 @@ import pytest
 
 import ramet
 from bench.case import chain
-from bench.check import fallen
+from bench.check import fallen, missed
 from bench.exact import differences
 from bench.ratio import OVER, ratios
 from bench.store import merge
@@ -125,3 +125,10 @@ def test_storing_some_topics_keeps_the_others():
 
     assert "64 Dense" in kept["cases"]
     assert kept["verbs"]["seconds"] == {"verify": 1.0}
+
+
+def test_what_was_never_stored_is_held_against_its_target():
+    slow = verbs(seconds={"diff of files, one array": 4.0, "read both files": 0.5})
+
+    assert [ratio.against for ratio in missed(slow, taken(ours=1.0))] == ["MB/s"]
+    assert missed(slow, slow) == []
