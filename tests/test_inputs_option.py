@@ -195,6 +195,35 @@ def test_an_unused_input_may_change_at_will():
     assert [t.shape for t in twin.inputs] == [(None, 4), (None, 9)]
 
 
+# Not every layer of Keras refuses a tensor that its weights are not made for: the model would break when it runs.
+SILENT = {
+    "lstm": lambda: keras.layers.LSTM(2),
+    "stacked cells": lambda: keras.layers.RNN([keras.layers.LSTMCell(2), keras.layers.GRUCell(2)]),
+    "both ways": lambda: keras.layers.Bidirectional(keras.layers.GRU(2)),
+    "steps": lambda: keras.layers.TimeDistributed(keras.layers.Dense(2)),
+    "einsum": lambda: keras.layers.EinsumDense("abc,cd->abd", output_shape=(None, 2)),
+    "layer normalisation": keras.layers.LayerNormalization,
+    "normalization": keras.layers.Normalization,
+    "prelu": keras.layers.PReLU,
+}
+
+
+@pytest.mark.parametrize("name", SILENT)
+@pytest.mark.parametrize("size", [1, 4])
+def test_a_layer_whose_weights_are_made_for_another_size_is_named(name, size):
+    model = keras.Sequential([keras.Input((5, 3)), SILENT[name]()])
+
+    with pytest.raises(ramet.errors.RebuildError, match="is made for 3 values along axis"):
+        ramet.clone(model, inputs=keras.Input((5, size)))
+
+
+def test_an_edit_before_a_recurrent_layer_is_refused_if_that_does_not_take_it():
+    model = keras.Sequential([keras.Input((5, 3)), keras.layers.Dense(4, name="d"), keras.layers.LSTM(2, name="r")])
+
+    with pytest.raises(ramet.errors.DoesNotFitError, match="'r' does not take what 'd' gives"):
+        ramet.edit(model, ramet.edits.update("d", units=6, weights="pad"))
+
+
 # What cannot work.
 
 LAYOUT = "  fix: pass one tensor for each input, in a list, in the model's own structure, or in a dict by name."

@@ -20,7 +20,11 @@ def check_choice(verb: str, name: str, value: Any, choices: Sequence[str]) -> No
     """Refuse what is not one of some words."""
     if not isinstance(value, str) or value not in choices:
         expected = f"{', '.join(repr(choice) for choice in choices[:-1])} or {choices[-1]!r}"
-        raise _wrong(verb, name, value, "there is no such way", expected)
+        raise ArgumentError(
+            f"Cannot {verb} with {name}={shown(value)}: there is no such way.",
+            expected=expected,
+            fix="pass one of these.",
+        )
 
 
 def check_text(verb: str, name: str, value: Any) -> None:

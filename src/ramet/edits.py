@@ -152,7 +152,11 @@ def cast(policy: Any, selector: Any = None, *, required: bool = True) -> Edit:
 
 
 def resize_input(shape: Iterable[int | None], *, input: str | None = None, weights: str = "refuse") -> Edit:
-    """Another shape for an input, without the batch.
+    """Another shape for an input, without the batch; its names stay.
+
+    Positions are followed from the input to the weights that belong to them, through `Flatten`, `Reshape` and the like. With
+    "pad", the old values plus anything in new channels give the outputs of the old model. What has no right answer,
+    such as a dense layer on flattened positions of a resized convolution, is refused.
 
     Args:
         shape: The sizes; None for any.

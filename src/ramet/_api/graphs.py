@@ -49,7 +49,7 @@ def cut(model: Any, outputs: Any, inputs: Any = None) -> Any:
     >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, name="a"), keras.layers.Dense(2, name="b")])
     >>> ramet.cut(model, outputs="a").output_shape
     (None, 3)
-    >>> tail = ramet.cut(model, model.output, inputs="a")
+    >>> tail = ramet.cut(model, outputs="b", inputs="a")
     >>> tail.input_shape, tail.output_shape
     ((None, 3), (None, 2))
     """

@@ -17,6 +17,7 @@ from ramet._build.mask import KeptMasks
 from ramet._build.orders import Orders, accepted
 from ramet._build.origin import Origin
 from ramet._build.trampoline import Work
+from ramet._build.weight_axes import check_sizes
 from ramet._capture.masks import mask_kinds, mask_owner
 from ramet._capture.sequence import ordered
 from ramet._graph import MaskKind
@@ -193,6 +194,7 @@ class _Maker:
             if refit is not None:
                 refit.before(self._call, path, op, args, kwargs)
             outputs = op(*args, **kwargs) if self._call_op is None else self._call_op(op, *args, **kwargs)
+            check_sizes(op, args, kwargs)
             if refit is not None:
                 refit.after(self._call, path, op, args, kwargs, outputs)
             return outputs

@@ -9,12 +9,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from ramet._edit import AdaptedWeight, Edit, Step, Touch
-from ramet._keras import layers as parts_of
-from ramet._keras import structure
-from ramet._surgery.order import inside_first
-from ramet._surgery.patch import patch
-from ramet._surgery.positions import (
+from ramet._build.positions import (
     SAME,
     Axis,
     Tracked,
@@ -26,9 +21,14 @@ from ramet._surgery.positions import (
     sizes_of,
     untouched,
 )
+from ramet._build.weight_axes import Answer, Use, answer_for, arguments_of_layer, first_cell, known_outputs
+from ramet._edit import AdaptedWeight, Edit, Step, Touch
+from ramet._keras import layers as parts_of
+from ramet._keras import structure
+from ramet._surgery.order import inside_first
+from ramet._surgery.patch import patch
 from ramet._surgery.probe import made_twice
 from ramet._surgery.scene import Scene
-from ramet._surgery.weight_axes import Answer, Use, answer_for, first_cell, known_outputs
 from ramet._weights.derived import needs_refresh, refresh
 from ramet._weights.policy import check_policy, is_inexact
 from ramet.errors import ArgumentError, EditError, WeightsDoNotFitError
@@ -164,7 +164,7 @@ class Refit:
         self._answer = None
         if not isinstance(op, keras.Layer) or structure.function_of(op) is not None or not op.built or not op.weights:
             return
-        tracked = [self._of(tensor) for tensor in _arguments(op, args, kwargs)]
+        tracked = [self._of(tensor) for tensor in arguments_of_layer(op, args, kwargs)]
         answer = self._answer = answer_for(op, [one.axes for one in tracked], self.policy)
         if answer is None:
             if not all(one.same for one in tracked) or id(op) in self._fitted:
@@ -425,14 +425,6 @@ def _fit_array(array: Any, uses: list[Use], *, filled: bool) -> Any:
     for use in uses:
         array = fitted(array, use.axis, use.positions, use.fill if filled else 0.0)
     return array
-
-
-def _arguments(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-    """The tensors that a layer is called on, in the order of its parameters, without masks."""
-    named = structure.arguments_by_name(layer, args, kwargs)
-    order = [name for name in structure.parameters_of(layer) if name in named]
-    values = [named[name] for name in order if "mask" not in name]
-    return [value for value in keras.tree.flatten(values) if isinstance(value, keras.KerasTensor)]
 
 
 def _build_config(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:

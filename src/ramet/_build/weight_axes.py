@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import keras
+import numpy as np
 from keras import layers
 
 from ramet._keras import structure
-from ramet._surgery.positions import SAME, Axis, lost, widened
+from ramet._build.positions import SAME, Axis, lost, widened
 
 Axes = tuple[Axis, ...]
 
@@ -48,7 +49,7 @@ class Answer:
 Rule = Callable[[Any, list[Axes], str], Answer | None]
 
 # Values of a new layer for the positions that are new.
-_NEUTRAL = {"gamma": 1.0, "scale": 1.0, "moving_variance": 1.0, "variance": 1.0}
+_NEUTRAL = {"gamma": 1.0, "moving_variance": 1.0, "variance": 1.0}
 
 
 def answer_for(layer: Any, axes: list[Axes], policy: str) -> Answer | None:
@@ -61,6 +62,42 @@ def answer_for(layer: Any, axes: list[Axes], policy: str) -> Answer | None:
         if cls in _RULES:
             return None if getattr(layer, "quantization_mode", None) else _RULES[cls](layer, axes, policy)
     return None
+
+
+def check_sizes(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raise a ValueError where a built layer is called on a tensor that its weights are not made for.
+
+    Not every layer says so itself while a graph is made: recurrent layers, wrappers, attention and normalisation do not,
+    and the model breaks, or weights of length 1 are stretched, when it runs.
+    """
+    if not isinstance(layer, keras.Layer) or structure.function_of(layer) is not None or not layer.built:
+        return
+    if not layer.weights:
+        return
+    # Each position stands for itself, so that the answer says how many a weight would need.
+    axes = [
+        tuple(SAME if size is None else Axis(np.arange(size)[:, None], size) for size in tensor.shape)
+        for tensor in arguments_of_layer(layer, args, kwargs)
+    ]
+    try:
+        answer = answer_for(layer, axes, "refuse")
+    except (AttributeError, IndexError, TypeError, ValueError):  # called in a way that the rule is not about
+        return
+    for use in () if answer is None else answer.uses:
+        length = use.variable.shape[use.axis]
+        if use.positions.sources is not None and len(use.positions.sources) != length:
+            raise ValueError(
+                f"its weight '{use.variable.name}' {tuple(use.variable.shape)} is made for {length} values along axis "
+                f"{use.axis}, and {len(use.positions.sources)} arrive"
+            )
+
+
+def arguments_of_layer(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    """The tensors that a layer is called on, in the order of its parameters, without masks."""
+    named = structure.arguments_by_name(layer, args, kwargs)
+    order = [name for name in structure.parameters_of(layer) if name in named]
+    values = [named[name] for name in order if "mask" not in name]
+    return [value for value in keras.tree.flatten(values) if isinstance(value, keras.KerasTensor)]
 
 
 def _held(layer: Any, *names: str) -> list[Any]:
@@ -312,6 +349,15 @@ def _attention(layer: Any, axes: list[Axes], policy: str) -> Answer | None:
     return Answer(tuple(uses), ((query[0], *time, output),) if len(axes) <= 3 else None)
 
 
+def _additive_attention(layer: Any, axes: list[Axes], policy: str) -> Answer | None:
+    query, value, *_ = axes
+    time = query[1:-1]
+    if any(not axis.same for one in axes for axis in one[:-1]):
+        reason = f"'{layer.name}' combines the steps along an axis that has another size now"
+        time = tuple(axis if axis.same else lost(reason) for axis in time)
+    return Answer(tuple(_use(layer, "scale", 0, query[-1])), ((query[0], *time, value[-1]),))
+
+
 _CELLS = (layers.LSTMCell, layers.GRUCell, layers.SimpleRNNCell)
 
 _RULES: dict[type, Rule] = {
@@ -351,6 +397,7 @@ _RULES: dict[type, Rule] = {
     layers.ConvLSTM2D.__mro__[1]: _conv_recurrent,
     layers.Bidirectional: _bidirectional,
     layers.TimeDistributed: _time_distributed,
+    layers.AdditiveAttention: _additive_attention,
     layers.MultiHeadAttention: _attention,
     layers.GroupQueryAttention: _attention,
 }
