@@ -275,7 +275,7 @@ def _recurrent(layer: Any, axes: list[Axes], policy: str) -> Answer | None:
     given, *states = axes
     if any(not axis.same for state in states for axis in state):
         return None
-    cell = first_cell(layer)
+    cell = _first_cell(layer)
     if not given[-1].same and type(cell) not in _CELLS:
         return None
     uses = _use(cell, "kernel", 0, given[-1]) if type(cell) in _CELLS else []
@@ -288,7 +288,7 @@ def _sequence(layer: Any, batch: Axis, time: Axis, rest: Axes) -> tuple[Axes, ..
     return ((batch, after, *rest) if layer.return_sequences else (batch, *rest),)  # states have no steps
 
 
-def first_cell(layer: Any) -> Any:
+def _first_cell(layer: Any) -> Any:
     """The cell of a recurrent layer that takes its input."""
     cell = layer.cell
     return cell.cells[0] if isinstance(cell, layers.StackedRNNCells) else cell

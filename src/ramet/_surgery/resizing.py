@@ -21,7 +21,7 @@ from ramet._build.positions import (
     sizes_of,
     untouched,
 )
-from ramet._build.weight_axes import Answer, Use, answer_for, arguments_of_layer, first_cell, known_outputs
+from ramet._build.weight_axes import Answer, Use, answer_for, arguments_of_layer, known_outputs
 from ramet._edit import AdaptedWeight, Edit, Step, Touch
 from ramet._keras import layers as parts_of
 from ramet._keras import structure
@@ -243,9 +243,6 @@ class Refit:
             return keras.ops.convert_to_numpy(new) if self.policy == "fresh" else _value(old, uses[id(old)])
 
         successors = patch(layer, as_it_is, changed, path, fit=fit)
-        if hasattr(layer, "cell") and first_cell(layer) is not layer.cell:
-            ours, same, other = (first_cell(one) for one in (layer, as_it_is, changed))
-            successors |= patch(ours, same, other, f"{path}/{ours.name}", fit=fit)
         for old in held:  # as many positions as before may be others
             if id(old) in uses and id(old) not in {id(one) for one in successors.values()}:
                 value = fresh.get(id(old)) if self.policy == "fresh" else _value(old, uses[id(old)])
