@@ -186,6 +186,9 @@ def cut_gives_the_value_in_the_middle(_path):
         both = ramet.cut(model, {"act": f"{inside}act", "b": "b"})(X)
         close(numpy_of(both["act"]), relu(normalised(w.hidden(), *w.n)))
         close(numpy_of(both["b"]), w.outputs())
+    tail = ramet.cut(perceptron(w), "b", inputs="act")
+    given = np.abs(w.hidden())
+    close(run(tail, given), dense(given, *w.b))
 
 
 @oracle("verb", "capture")
