@@ -134,7 +134,7 @@ def let_go(layer: Any, name: str) -> None:
     part = found.pop(name)
     delattr(layer, name)
     if isinstance(part, _PARTS) and not any(other is part for other in found.values()):
-        layer.__dict__[names.TRACKER].untrack(part)
+        drop(layer, part)
 
 
 def adopt(layer: Any, variable: Any) -> None:
@@ -148,12 +148,12 @@ def adopt(layer: Any, variable: Any) -> None:
     getattr(tracker, names.STORED_IDS)[store].add(id(variable))
 
 
-def drop(layer: Any, variable: Any) -> None:
-    """Hold a variable no more."""
+def drop(layer: Any, part: Any) -> None:
+    """Hold a variable, layer or generator no more, whether the tracker knows its id or not."""
     tracker = layer.__dict__[names.TRACKER]
     for store, (_, items) in getattr(tracker, names.STORES).items():
-        items[:] = [item for item in items if item is not variable]
-        getattr(tracker, names.STORED_IDS)[store].discard(id(variable))
+        items[:] = [item for item in items if item is not part]
+        getattr(tracker, names.STORED_IDS)[store].discard(id(part))
 
 
 def order_variables(layer: Any, order: list[Any]) -> None:

@@ -83,10 +83,16 @@ class Walk:
         return twin_keys
 
     def list_tracked(self) -> None:
-        """Give each tracker of the twin the ids of what it tracks."""
-        for _, new in self.records["trackers"]:
-            stores = getattr(new, names.STORES)
-            new.__dict__[names.STORED_IDS] = {name: set(map(id, store)) for name, (_, store) in stores.items()}
+        """Give each tracker of the twin the ids of the twins of what the original's tracker lists.
+
+        The stores themselves may hold more: Keras puts some layers there without the tracker's knowledge.
+        """
+        memo = self.memo
+        for old, new in self.records["trackers"]:
+            new.__dict__[names.STORED_IDS] = {
+                name: {id(memo[number]) for number in list(numbers) if number in memo}
+                for name, numbers in old.__dict__[names.STORED_IDS].items()
+            }
 
     def expect_anything(self) -> None:
         """Foreign code is about to run, which may lead from anywhere to anything."""

@@ -38,9 +38,14 @@ cdef object position_of_twin(Walk walk, object op, object position, dict positio
     return positions[id(twin_of(walk, call))]
 
 
-cdef object ids_in(object stores):
-    """The ids of what stands in each store of a tracker."""
+cdef dict tracked_ids(Walk walk, object listed):
+    """The ids that a tracker lists, by store, as those of the twins; an id of nothing that was copied is left out."""
+    cdef PyObject* twin
     cdef dict ids = {}
-    for name, (_, store) in stores.items():
-        ids[name] = {id(item) for item in store} if len(store) else set()
+    for name, numbers in listed.items():
+        found = ids[name] = set()
+        for number in list(numbers):
+            twin = find_anywhere(walk.memo, address_of(number))
+            if twin is not NULL:
+                found.add(id(<object>twin))
     return ids

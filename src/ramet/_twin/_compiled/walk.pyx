@@ -163,10 +163,9 @@ cdef class Walk:
         return twin_keys
 
     def list_tracked(self):
-        """Give each tracker of the twin the ids of what it tracks."""
-        for _, new in self.records["trackers"]:
-            attributes = attributes_of(new)
-            attributes[names.STORED_IDS] = ids_in(attributes[names.STORES])
+        """Give each tracker of the twin the ids of the twins of what the original's tracker lists."""
+        for old, new in self.records["trackers"]:
+            attributes_of(new)[names.STORED_IDS] = tracked_ids(self, attributes_of(old)[names.STORED_IDS])
 
     def expect_anything(self):
         """Foreign code is about to run, which may lead from anywhere to anything."""
