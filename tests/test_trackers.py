@@ -17,7 +17,9 @@ def known_by_trackers(model):
     alive = set(map(id, reached))
     for value in reached:
         if type(value).__name__ == "Tracker":
-            ids = {name: {number for number in numbers if number in alive} for name, numbers in value.stored_ids.items()}
+            ids = {
+                name: {number for number in numbers if number in alive} for name, numbers in value.stored_ids.items()
+            }
             found.append(
                 {
                     name: (len(ids[name]), [id(item) in ids[name] for item in store])

@@ -68,6 +68,7 @@ def test_json_has_a_version_and_every_part():
                 "differences": [],
                 "began": None,
                 "counts": {},
+                "largest": None,
             },
             {
                 "name": "state",
@@ -78,6 +79,7 @@ def test_json_has_a_version_and_every_part():
                 "differences": [{"path": "d/bias", "text": "[0, 0] became [0, 1]", "size": 1.0}],
                 "began": None,
                 "counts": {},
+                "largest": None,
             },
             {
                 "name": "training",
@@ -88,6 +90,7 @@ def test_json_has_a_version_and_every_part():
                 "differences": [],
                 "began": None,
                 "counts": {},
+                "largest": None,
             },
         ],
     }
@@ -124,7 +127,7 @@ def test_the_error_names_the_checks_and_the_first_differences():
     assert str(caught.value).startswith(
         "Cannot take 'net' for a twin of 'net': 2 of 3 checks failed.\n"
         "  found:    state: 1 of 2 variables differ\n"
-        "              d/bias: 1 of 2 numbers differ, by up to 1 of the largest\n"
+        "              d/bias: 1 of 2 numbers differ; largest relative difference: 1\n"
         "            outputs: "
     )
     assert "began at d" in str(caught.value)

@@ -25,7 +25,7 @@ def test_equal_bits_are_equal_whatever_they_mean():
     [
         (array(0.0, 1.0), array(-0.0, 1.0), "1 of 2 numbers differ in bits alone (the sign of zero, the kind of NaN)"),
         (array(1.0, 2.0), array(1.0, np.nan), "1 of 2 numbers differ, some by NaN or infinity"),
-        (array(1.0, 2.0, 4.0), array(1.0, 2.0, 3.0), "1 of 3 numbers differ, by up to 0.25 of the largest"),
+        (array(1.0, 2.0, 4.0), array(1.0, 2.0, 3.0), "1 of 3 numbers differ; largest relative difference: 0.25"),
         (array(1.0), array(2.0), "[1.0] became [2.0]"),
         (array(1, 2, dtype="int32"), array(1, 3, dtype="int32"), "[1, 2] became [1, 3]"),
         (array(1.0), array(1.0, 2.0), "shape (1,) became (2,)"),
@@ -79,3 +79,86 @@ def test_an_almost_equal_twin_passes_within_a_tolerance():
 
     assert {check.name for check in strict.failed} == {"state", "outputs"}
     assert loose.ok
+
+
+def net(policy="float32"):
+    seeded = {"dtype": policy, "kernel_initializer": keras.initializers.GlorotUniform(seed=1)}
+    x = keras.Input((6,), name="x")
+    y = layers.Dense(8, activation="relu", name="hidden", **seeded)(x)
+    y = layers.BatchNormalization(dtype=policy, name="norm")(y)
+    model = keras.Model(x, layers.Dense(3, name="out", **seeded)(y), name="net")
+    model.compile(keras.optimizers.SGD(name="sgd"), "mse")
+    return model
+
+
+def cast_by_hand(model, policy):
+    """The same model in another dtype, made by Keras alone."""
+    other = net(policy)
+    other.set_weights(model.get_weights())
+    return other
+
+
+@pytest.mark.parametrize("policy", ["bfloat16", "mixed_bfloat16", "float64"])
+def test_another_dtype_is_compared_by_distance_within_a_tolerance(policy):
+    model = net()
+    other = cast_by_hand(model, policy)
+    x = np.random.default_rng(0).normal(size=(3, 6)).astype("float32")
+    far = np.abs(_numbers(model(x)) - _numbers(other(x))).max() / np.abs(_numbers(model(x))).max()
+
+    report = verify(model, other, tolerance=0.1, progress=False, inputs=x)
+
+    assert report.ok, str(report)
+    assert far <= report["outputs"].largest <= 0.1
+    assert report["state"].largest == pytest.approx(max(map(_rounding, model.weights, other.weights)))
+    assert report["structure"].counts["other dtypes"] > 0
+    assert f"float32 -> {policy}" in report["settings"].summary
+    assert "largest relative difference: " in str(report)
+
+
+def _rounding(ours, theirs):
+    a, b = _numbers(ours), _numbers(theirs)
+    return np.abs(a - b).max() / (np.abs(a).max() or 1.0)
+
+
+def _numbers(tensor):
+    return keras.ops.convert_to_numpy(keras.ops.cast(tensor, "float32")).astype("float64")
+
+
+def test_another_dtype_fails_without_a_tolerance():
+    model = net()
+
+    report = verify(model, cast_by_hand(model, "bfloat16"), progress=False)
+
+    assert {"structure", "settings", "state", "outputs"} <= {check.name for check in report.failed}
+    assert report["state"].differences[0].text == "dtype float32 became bfloat16"
+
+
+def test_another_dtype_fails_where_it_is_too_far():
+    model = net()
+
+    report = verify(model, cast_by_hand(model, "bfloat16"), tolerance=1e-6, progress=False)
+
+    assert "outputs" in {check.name for check in report.failed}
+    assert report["outputs"].largest > 1e-4
+
+
+def test_whole_numbers_of_another_dtype_are_no_matter_of_distance():
+    model = net()
+    other = ramet.clone(model)
+    other.quantize("int8")
+
+    report = verify(model, other, tolerance=0.5, progress=False)
+
+    assert report["outputs"].outcome == "passed", report
+    assert 0 < report["outputs"].largest < 0.5
+    assert "dtype float32 became int8" in str(report["state"])
+
+
+def test_a_setting_that_is_no_dtype_counts_within_a_tolerance():
+    model = net()
+    other = cast_by_hand(model, "bfloat16")
+    other.get_layer("norm").momentum = 0.5
+
+    report = verify(model, other, tolerance=0.1, progress=False)
+
+    assert "norm.momentum" in [one.path for one in report["settings"].differences]

@@ -30,6 +30,7 @@ IDENTITY = frozenset(
             "_epoch_iterator",
         ),
         *("_object_identifier", "history", "_is_hf_initialized", "_obj_reference_counts_dict"),
+        *("stop_predicting", "stop_evaluating"),
     }
 )
 # How the arguments of `build()` end that are named after those of `call()`.

@@ -17,13 +17,15 @@ import keras
 from ramet._keras import kinds
 from ramet._keras.hidden import IDENTITY, is_library_name
 from ramet._keras.tensors import arrays_of
-from ramet._verify.compare import Tolerance, differ
+from ramet._verify.compare import Measure, differ, is_other_float
 from ramet._verify.reach import attributes, can_change, is_array, is_opaque, parts
 from ramet._verify.report import Difference
 
 Kind = Literal["value", "array", "sharing"]
 # Stands where one side has nothing.
 MISSING: Any = object()
+# No object has a smaller one.
+_SMALLEST_ID = 1 << 16
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
@@ -45,16 +47,22 @@ class Beside:
         tolerance: For arrays.
     """
 
-    def __init__(self, pairs: Iterable[tuple[Any, Any]], names: dict[int, str], tolerance: Tolerance) -> None:
+    def __init__(self, pairs: Iterable[tuple[Any, Any]], names: dict[int, str], tolerance: Measure | None) -> None:
         self.names, self.tolerance = names, tolerance
         self.found: list[Found] = []
         self.compared = 0
+        self.dtypes: list[tuple[Any, Any]] = []  # other floating-point dtypes, where a tolerance allows them
         self._partner: dict[int, Any] = {}
         self._back: dict[int, Any] = {}
         self._alive: list[Any] = []
         self._waiting = [(ours, theirs, names.get(id(ours), "")) for ours, theirs in pairs][::-1]
+        self._ids: list[tuple[int, int, str]] = []  # numbers that differ, and may be ids
         while self._waiting:
             self._compare(*self._waiting.pop())
+        for mine, yours, path in self._ids:
+            # As in a twin: where the original holds the id of an object, the other holds that of its counterpart.
+            if mine not in self._partner or id(self._partner[mine]) != yours:
+                self._say("value", path, f"{_text(mine)} became {_text(yours)}", mine, yours)
 
     def _say(self, kind: Kind, path: str, text: str, old: Any, new: Any) -> None:
         self.found.append(Found(kind, Difference(path, text), old, new))
@@ -65,8 +73,15 @@ class Beside:
         if a is b:
             return
         if isinstance(a, _PLAIN) or isinstance(b, _PLAIN) or isinstance(a, type):
-            if type(a) is not type(b) or (a != b and repr(a) != repr(b)):  # NaN does not equal itself
+            if self.tolerance is not None and is_other_float(a, b):
+                self.dtypes.append((a, b))
+            elif type(a) is int and type(b) is int and a != b and a >= _SMALLEST_ID:
+                self._ids.append((a, b, path))
+            elif type(a) is not type(b) or (a != b and repr(a) != repr(b)):  # NaN does not equal itself
                 self._say("value", path, f"{_text(a)} became {_text(b)}", a, b)
+            return
+        if self.tolerance is not None and is_other_float(a, b):
+            self.dtypes.append((a, b))
             return
         if type(a) is not type(b):
             if not (isinstance(a, keras.Operation) and id(a) in self.names):  # the structure says so

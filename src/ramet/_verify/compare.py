@@ -1,4 +1,4 @@
-"""Arrays compared: bit by bit, or within a tolerance."""
+"""Arrays compared: bit by bit, or within a tolerance, then also across floating-point dtypes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,48 @@ from ramet._verify.report import Difference
 from ramet.errors import ArgumentError
 
 _FEW = 4
+# The dtypes, and the policies made of them, that hold numbers which can be compared by distance.
+_FLOATS = frozenset({"float64", "float32", "float16", "bfloat16", "mixed_float16", "mixed_bfloat16"})
 
-Tolerance: TypeAlias = "float | Mapping[str, float] | None"
+Tolerance: TypeAlias = "float | Mapping[str, float] | Measure | None"
+
+
+class Measure:
+    """A tolerance that remembers how far the numbers compared with it were apart.
+
+    Attributes:
+        tolerance: As the user gave it.
+        largest: The largest relative difference so far; None before a number was compared.
+    """
+
+    def __init__(self, tolerance: float | Mapping[str, float]) -> None:
+        self.tolerance = tolerance
+        self.largest: float | None = None
+
+    def note(self, size: float | None) -> None:
+        """Take note of a relative difference; None is none."""
+        if size is not None:
+            self.largest = size if self.largest is None else max(self.largest, size)
+
+
+def measured(tolerance: Tolerance) -> Measure | None:
+    """A measure of its own for a tolerance; None for bit-equality."""
+    given = tolerance.tolerance if isinstance(tolerance, Measure) else tolerance
+    return None if given is None else Measure(given)
+
+
+def is_other_float(ours: Any, theirs: Any) -> bool:
+    """Whether both name a floating-point dtype or policy, and not the same one."""
+    mine, yours = _dtype_name(ours), _dtype_name(theirs)
+    return mine in _FLOATS and yours in _FLOATS and mine != yours
+
+
+def _dtype_name(value: Any) -> str | None:
+    if isinstance(value, str):
+        return value
+    if type(value).__name__ in ("dtype", "DType") or isinstance(value, np.dtype):
+        return str(getattr(value, "name", value)).removeprefix("torch.")
+    return None
 
 
 def check_tolerance(tolerance: Tolerance) -> None:
@@ -35,13 +75,17 @@ def differ(path: str, ours: Any, theirs: Any, tolerance: Tolerance = None, note:
     """The difference between two arrays, or None.
 
     With a tolerance, floating-point numbers may differ by that part of the largest finite number of the original's
-    array; NaN equals NaN. Without one, or for other dtypes, every bit counts.
+    array, whatever their dtypes; NaN equals NaN. Without one, or for other dtypes, every bit counts.
     """
     if ours.shape != theirs.shape:
         return Difference(path, f"{note}shape {ours.shape} became {theirs.shape}")
+    allowed = _allowed(tolerance, ours, theirs)
     if ours.dtype != theirs.dtype:
-        return Difference(path, f"{note}dtype {ours.dtype} became {theirs.dtype}")
-    if _bits(ours) == _bits(theirs):
+        if allowed is None:
+            return Difference(path, f"{note}dtype {ours.dtype} became {theirs.dtype}")
+    elif _bits(ours) == _bits(theirs):
+        if allowed is not None and isinstance(tolerance, Measure):
+            tolerance.note(0.0)
         return None
     if ours.dtype.hasobject or ours.dtype.kind in "SUmM":
         count = int(np.sum(ours != theirs))
@@ -52,10 +96,13 @@ def differ(path: str, ours: Any, theirs: Any, tolerance: Tolerance = None, note:
         apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
         finite = np.abs(a[np.isfinite(a)])
         scale = float(finite.max()) if finite.size else 0.0
-    allowed = _allowed(tolerance, str(ours.dtype))
-    if allowed is not None and _is_float(ours) and bool(np.all(apart <= allowed * scale)):
-        return None
-    return Difference(path, note + _in_words(ours, theirs, apart, scale), _size(apart, scale))
+    size = _size(apart, scale)
+    if allowed is not None:
+        if isinstance(tolerance, Measure):
+            tolerance.note(size)
+        if bool(np.all(apart <= allowed * scale)):
+            return None
+    return Difference(path, note + _in_words(ours, theirs, apart, size), size)
 
 
 def _bits(array: Any) -> Any:
@@ -67,8 +114,15 @@ def _is_float(array: Any) -> bool:
     return array.dtype.kind in "fc" or "float" in str(array.dtype)
 
 
-def _allowed(tolerance: Tolerance, dtype: str) -> float | None:
-    return tolerance.get(dtype) if isinstance(tolerance, Mapping) else tolerance
+def _allowed(tolerance: Tolerance, ours: Any, theirs: Any) -> float | None:
+    """How far two arrays may be apart; across dtypes, as far as the less precise of them allows."""
+    given = tolerance.tolerance if isinstance(tolerance, Measure) else tolerance
+    if given is None or not (_is_float(ours) and _is_float(theirs)):
+        return None
+    if not isinstance(given, Mapping):
+        return given
+    found = [number for dtype in {str(ours.dtype), str(theirs.dtype)} if (number := given.get(dtype)) is not None]
+    return max(found) if found else None
 
 
 def _size(apart: Any, scale: float) -> float | None:
@@ -78,16 +132,20 @@ def _size(apart: Any, scale: float) -> float | None:
     return largest / scale if scale else largest
 
 
-def _in_words(ours: Any, theirs: Any, apart: Any, scale: float) -> str:
+def _in_words(ours: Any, theirs: Any, apart: Any, size: float | None) -> str:
     if ours.dtype.kind == "b":
         return f"{int((ours != theirs).sum())} of {ours.size} truth values differ"
-    raw = [np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(ours.size, -1) for array in (ours, theirs)]
-    count = int((raw[0] != raw[1]).any(axis=1).sum())
+    if ours.dtype == theirs.dtype:
+        raw = [
+            np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(ours.size, -1) for array in (ours, theirs)
+        ]
+        count = int((raw[0] != raw[1]).any(axis=1).sum())
+    else:
+        count = int((apart != 0).sum())
     if ours.size <= _FEW and (ours.size == 1 or ours.dtype.kind in "iu"):
         return f"{ours.tolist()} became {theirs.tolist()}"
-    size = _size(apart, scale)
     if size is None:
         return f"{count} of {ours.size} numbers differ, some by NaN or infinity"
     if size == 0:
         return f"{count} of {ours.size} numbers differ in bits alone (the sign of zero, the kind of NaN)"
-    return f"{count} of {ours.size} numbers differ, by up to {size:.2g} of the largest"
+    return f"{count} of {ours.size} numbers differ; largest relative difference: {size:.2g}"

@@ -6,6 +6,7 @@ import re
 from types import MappingProxyType
 from typing import NoReturn
 
+from ramet._verify.compare import is_other_float
 from ramet._verify.report import Check, Difference
 
 SHOWN = 3
@@ -22,14 +23,20 @@ def not_run(reason: str) -> NoReturn:
 
 
 class Findings:
-    """What one check has found so far."""
+    """What one check has found so far.
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    Args:
+        name: Of the check.
+        within: Whether a tolerance was given, so that floating-point numbers may have other dtypes.
+    """
+
+    def __init__(self, name: str, *, within: bool = False) -> None:
+        self.name, self.within = name, within
         self.first: list[Difference] = []
         self.total = 0
         self.counts: dict[str, int] = {}
         self.began: str | None = None
+        self.dtypes: dict[str, int] = {}
         self._paths: set[tuple[str, str]] = set()
 
     def add(self, difference: Difference | None) -> None:
@@ -49,14 +56,27 @@ class Findings:
         """Take note of how much was looked at."""
         self.counts[what] = self.counts.get(what, 0) + number
 
+    def allow(self, ours: object, theirs: object) -> bool:
+        """Whether two values are different floating-point dtypes and a tolerance allows that; it is taken note of."""
+        if not self.within or not is_other_float(ours, theirs):
+            return False
+        change = f"{ours} -> {theirs}"
+        self.dtypes[change] = self.dtypes.get(change, 0) + 1
+        return True
+
     def check(self, passed: str, failed: str | None = None) -> Check:
         """The check, with what to say of it when it has passed, and when it has failed."""
         outcome = "failed" if self.total else "passed"
         plural = "difference" if self.total == 1 else "differences"
+        summary = (failed or f"{self.total} {plural}") if self.total else passed
+        if self.dtypes:
+            changes = ", ".join(f"{change} {number} times" for change, number in self.dtypes.items())
+            summary += f"; dtypes that the tolerance allows: {changes}"
+            self.count("other dtypes", sum(self.dtypes.values()))
         return Check(
             self.name,
             outcome,  # type: ignore[arg-type]  # one of its words
-            summary=(failed or f"{self.total} {plural}") if self.total else passed,
+            summary=summary,
             differences=tuple(self.first),
             total=self.total,
             began=self.began,

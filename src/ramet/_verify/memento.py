@@ -7,6 +7,7 @@ written to when it is put back; what was made in the meantime is let go.
 from __future__ import annotations
 
 import collections
+import operator
 import types
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -61,31 +62,30 @@ def _restores(value: Any) -> Iterable[Restore | None]:
 
 def _dict(value: dict[Any, Any]) -> Restore:
     base: Any = collections.OrderedDict if issubclass(type(value), collections.OrderedDict) else dict
-    before = dict(base.items(value))
+    keys, held = tuple(base.keys(value)), tuple(base.values(value))
 
     def restore() -> bool:
-        if _same(before, dict(base.items(value))):
+        # Looked at after every run, for each of the many thousand dicts of a model: nothing is made to compare them.
+        if dict.__len__(value) == len(keys) and _are(base.values(value), held) and _are(base.keys(value), keys):
             return False
         base.clear(value)
-        base.update(value, before)
+        base.update(value, zip(keys, held, strict=True))
         return True
 
     return restore
 
 
-def _same(a: dict[Any, Any], b: dict[Any, Any]) -> bool:
-    return len(a) == len(b) and all(
-        key is other and mine is yours for (key, mine), (other, yours) in zip(a.items(), b.items(), strict=True)
-    )
+def _are(now: Iterable[Any], before: Iterable[Any]) -> bool:
+    """Whether each item is the very object that it was; there must be equally many."""
+    return all(map(operator.is_, now, before))
 
 
 def _collection(value: Any) -> Restore:
     base: Any = next(kind for kind in (list, collections.deque, set) if issubclass(type(value), kind))
-    before = list(base.__iter__(value))
+    before = tuple(base.__iter__(value))
 
     def restore() -> bool:
-        now = list(base.__iter__(value))
-        if len(now) == len(before) and all(a is b for a, b in zip(now, before, strict=True)):
+        if base.__len__(value) == len(before) and _are(base.__iter__(value), before):
             return False
         base.clear(value)
         (base.update if base is set else base.extend)(value, before)

@@ -11,14 +11,16 @@ import keras
 from ramet._capture.capture import capture
 from ramet._capture.tree import Place, places_below
 from ramet._graph import Graph
+from ramet._keras import structure
 from ramet._keras.randomness import global_generator, start_alike
 from ramet._verify import cases, run
 from ramet._verify.beside import Beside
 from ramet._verify.cases import Case
-from ramet._verify.compare import Tolerance
+from ramet._verify.compare import Tolerance, is_other_float, measured
 from ramet._verify.findings import not_run, short
 from ramet._verify.memento import Memento
 from ramet._verify.reach import Reached, reach
+from ramet._verify.report import Difference
 from ramet._verify.specs import Signature, signatures_of
 from ramet._verify.variables import named_objects, variables_by_path
 
@@ -81,9 +83,10 @@ class Pair:
     ) -> None:
         shared = frozenset(map(id, share))
         self.ours, self.theirs = Side(model, shared), Side(twin, shared)
-        self.tolerance, self.seed = tolerance, seed
+        self.tolerance, self.seed = measured(tolerance), seed
         self.inputs, self.targets = inputs, targets
         self.left_out: list[str] = []
+        self._touched = False
         self._results: dict[tuple[bool, str, bool], run.Result] = {}
 
     @cached_property
@@ -100,27 +103,53 @@ class Pair:
 
     def begin(self) -> None:
         """Let both models be as they were found, and random layers draw what they drew before."""
-        self.memento.put_back()
+        self.end()
+        self.memento  # noqa: B018  # taken before anything is done to the models
+        self._touched = True
         start_alike(self.seed)
 
     def end(self) -> None:
         """Let both models be as they were found, if anything was done to them."""
-        if "memento" in self.__dict__:
+        if self._touched:
             self.memento.put_back()
+            self._touched = False
 
     @cached_property
     def beside(self) -> Beside:
         """What attributes hold on both sides."""
         others = {place.path: place.op for place in self.theirs.places}
         pairs = [(place.op, others[place.path]) for place in self.ours.places if place.path in others]
-        return Beside(pairs, self.ours.names, self.tolerance)
+        return Beside(pairs, self.ours.names, measured(self.tolerance))
+
+    @cached_property
+    def has_other_dtypes(self) -> bool:
+        """Whether a tolerance was given, and an op or variable has another floating-point dtype in the other model."""
+        if self.tolerance is None:
+            return False
+        sides = []
+        for graph in (self.ours.graph, self.theirs.graph):
+            held = {path: op.dtype_policy for path, op in graph.walk()}
+            sides.append(held | {path: spec.dtype for path, spec in graph.variables()})
+        return any(is_other_float(dtype, sides[1].get(path)) for path, dtype in sides[0].items())
+
+    @cached_property
+    def draws(self) -> bool:
+        """Whether the original holds random generators: what they draw depends on the dtype it is drawn for."""
+        return any(structure.generators_of(place.op) for place in self.ours.places)
+
+    @cached_property
+    def state(self) -> tuple[list[Difference], float | None]:
+        """How the variables differ to begin with, and the largest relative difference where there is a tolerance."""
+        self.end()
+        ours, theirs = (run.state_of(side) for side in (self.ours, self.theirs))
+        tolerance = measured(self.tolerance)
+        found = list(run.compare_by_path(ours, theirs, tolerance))
+        return found, None if tolerance is None else tolerance.largest
 
     @cached_property
     def differing_state(self) -> frozenset[str]:
         """The paths of variables that differ to begin with."""
-        self.end()
-        ours, theirs = (run.state_of(side) for side in (self.ours, self.theirs))
-        return frozenset(one.path for one in run.compare_by_path(ours, theirs, self.tolerance))
+        return frozenset(one.path for one in self.state[0])
 
     @property
     def cases(self) -> list[Case]:

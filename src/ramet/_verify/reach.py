@@ -45,6 +45,9 @@ _FIXED = {
 _WRAPPERS = {"ListWrapper", "_TupleWrapper", "_DictWrapper"}
 
 
+_TORCH_COMPILER = ("torch._dynamo", "torch._inductor", "torch._functorch", "torch.fx", "torch._guards")
+
+
 class Reached(NamedTuple):
     """An object, and one way to it: the last step, and what was reached before."""
 
@@ -82,6 +85,8 @@ def is_array(value: Any) -> bool:
 def is_opaque(value: Any) -> bool:
     """Whether it belongs to a library whose objects are not looked into: they are caches, graphs and handles."""
     library = library_of(value)
+    if library == "torch":  # what its compiler attaches to functions
+        return type(value).__module__.startswith(_TORCH_COMPILER)
     return library in {"jax", "jaxlib"} or (library == "tensorflow" and type(value).__name__ not in _WRAPPERS)
 
 
@@ -90,7 +95,10 @@ def can_change(value: Any) -> bool:
     if is_fixed(value):
         return False
     # The parts of these are looked at on their own. A function that rebinds a cell changes the cell.
-    passive = (tuple, frozenset, types.MethodType, weakref.ReferenceType, types.FunctionType, types.CellType)
+    passive = (
+        *(tuple, frozenset, types.MethodType, weakref.ReferenceType, types.FunctionType, types.CellType),
+        functools._lru_cache_wrapper,  # a cache of results, which a function is asked for
+    )
     return not issubclass(type(value), passive)
 
 

@@ -56,6 +56,7 @@ class Check(Shown):
         total: how many there are.
         began: the first call whose value differs; None where the check has no calls to look at.
         counts: how much was looked at, by name.
+        largest: the largest relative difference between numbers, where a tolerance was given and numbers were compared.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Check(Shown):
     total: int = 0
     began: str | None = None
     counts: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    largest: float | None = None
 
     def _line(self) -> str:
         from ramet._verify.show import words
@@ -94,6 +96,7 @@ class Check(Shown):
             "differences": differences,
             "began": self.began,
             "counts": dict(self.counts),
+            "largest": self.largest,
         }
 
 
@@ -169,7 +172,8 @@ class Report(Shown):
 
         An object with `ramet_report` (the version of this format, 1), `ok`, `model`, `twin`, `about`, and `checks`: a list
         of objects with `name`, `outcome` ("passed", "failed", "not run"), `summary`, `reason`, `total` (how many
-        differences), `differences` (the first three: `path`, `text`, `size` or null), `began` and `counts`.
+        differences), `differences` (the first three: `path`, `text`, `size` or null), `began`, `counts` and `largest` (the largest relative difference,
+        where a tolerance was given; else null).
         """
         data = {
             "ramet_report": VERSION,

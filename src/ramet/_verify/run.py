@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import keras
+import numpy as np
 
 from ramet._keras.tensors import arrays_of, is_concrete, mask_of
 from ramet._keras.watch import watched
-from ramet._verify.compare import differ
+from ramet._verify.compare import differ, measured
 from ramet._verify.report import Difference
 
 if TYPE_CHECKING:
@@ -21,10 +23,20 @@ if TYPE_CHECKING:
 
 @dataclass
 class Result:
-    """What one run gave: outputs and, after a training call, the state; or an error."""
+    """What one run gave: outputs and, after a training call, the state; or an error.
+
+    Attributes:
+        outputs: The arrays of each output, by its place in what the model returns.
+        state: The variables after a training call.
+        steps: The calls of the run with their masks, if they were heard.
+        like: What the model returned, with empty arrays of the shapes of its tensors.
+        error: What the model raised.
+    """
 
     outputs: dict[str, list[Any]] = field(default_factory=dict)
     state: dict[str, list[Any]] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+    like: Any = None
     error: Exception | None = None
 
 
@@ -40,10 +52,14 @@ class Step:
 def run(pair: Pair, side: Side, case: Case, *, training: bool = False) -> Result:
     """Call one of the models, from the state in which verifying found it."""
     result = Result()
-    with quiet():
+    # Calls are heard where the check of masks will ask for them, so that it need not run the models again.
+    hears = case.trains and not training
+    with quiet(), watched(_listener(side, result.steps, values=False)) if hears else contextlib.nullcontext():
         pair.begin()
         try:
-            result.outputs = by_path(side.model(*case.args, training=training, **case.kwargs))
+            returned = side.model(*case.args, training=training, **case.kwargs)
+            result.outputs = by_path(returned)
+            result.like = keras.tree.map_structure(_like, returned)
         except Exception as error:  # noqa: BLE001  # a model may raise anything, and that is an answer
             result.error = error
             return result
@@ -52,9 +68,14 @@ def run(pair: Pair, side: Side, case: Case, *, training: bool = False) -> Result
     return result
 
 
-def trace(pair: Pair, side: Side, case: Case, *, training: bool = False, values: bool = True) -> list[Step]:
-    """Every call of a run with its values and masks, inner calls before the ones around them."""
-    steps: list[Step] = []
+def _like(value: Any) -> Any:
+    """An array of the shape of a tensor, without memory of its own; other values as they are."""
+    shape = getattr(value, "shape", None)
+    return value if shape is None else np.broadcast_to(np.float32(0), tuple(shape))
+
+
+def _listener(side: Side, steps: list[Step], *, values: bool) -> Callable[[Any, Any], None]:
+    """What to call with every op and its outputs, to have them noted as steps."""
     numbers: dict[str, int] = {}
 
     def hear(op: Any, outputs: Any) -> None:
@@ -67,7 +88,13 @@ def trace(pair: Pair, side: Side, case: Case, *, training: bool = False, values:
         held = [arrays_of(value) for value in flat] if values else []
         steps.append(Step(name, held, [arrays_of(mask_of(value)) for value in flat]))
 
-    with quiet(), watched(hear):
+    return hear
+
+
+def trace(pair: Pair, side: Side, case: Case, *, training: bool = False) -> list[Step]:
+    """Every call of a run with its values and masks, inner calls before the ones around them."""
+    steps: list[Step] = []
+    with quiet(), watched(_listener(side, steps, values=True)):
         pair.begin()
         try:
             side.model(*case.args, training=training, **case.kwargs)
@@ -82,7 +109,7 @@ def where_it_began(pair: Pair, case: Case, *, training: bool = False) -> str | N
     for mine, yours in zip(ours, theirs, strict=False):
         if mine.path != yours.path:
             return f"{mine.path} (the other runs {yours.path} there)"
-        if any(differences(mine.path, mine.values, yours.values, pair.tolerance)):
+        if any(differences(mine.path, mine.values, yours.values, measured(pair.tolerance))):
             return mine.path
     return None
 

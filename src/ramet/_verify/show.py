@@ -42,7 +42,10 @@ def details(check: Check) -> Iterator[str]:
 
 def words(check: Check) -> str:
     """What is said beside the name of a check."""
-    return escape(f"not run: {check.reason}" if check.outcome == "not run" else check.summary)
+    if check.outcome == "not run":
+        return escape(f"not run: {check.reason}")
+    distance = "" if check.largest is None else f"; largest relative difference: {check.largest:.2g}"
+    return escape(check.summary + distance)
 
 
 def findings(checks: Iterable[Check]) -> str:

@@ -7,15 +7,15 @@ from typing import Any
 from ramet._verify.findings import Findings, not_run
 from ramet._verify.pair import Pair
 from ramet._verify.report import Check
-from ramet._verify.run import Step, differences, trace
+from ramet._verify.run import Step, differences
 
 
 def check(pair: Pair) -> Check:
-    """Run both models and compare the masks that travel with the values, call by call."""
+    """Compare the masks that travel with the values of a run, call by call."""
     findings = Findings("masks")
     cases = [case for case in pair.cases if case.trains]
     for case in cases:
-        ours, theirs = (trace(pair, side, case, values=False) for side in (pair.ours, pair.theirs))
+        ours, theirs = (pair.result(side, case).steps for side in (pair.ours, pair.theirs))
         findings.count("calls", len(ours))
         for mine, yours in zip(ours, theirs, strict=False):
             if mine.path != yours.path:

@@ -19,7 +19,7 @@ _FIELDS = ("trainable", "dtype_policy", "no_config")
 
 def check(pair: Pair) -> Check:
     """Compare what every op, variable and `compile()` was told, and the attributes that hold plain values."""
-    findings = Findings("settings")
+    findings = Findings("settings", within=pair.tolerance is not None)
     ours, theirs = dict(_ops(pair.ours)), dict(_ops(pair.theirs))
     for path, op in ours.items():
         if path in theirs:
@@ -31,6 +31,8 @@ def check(pair: Pair) -> Check:
         # A config has told of it already.
         if found.kind == "value" and found.difference.path not in known:
             findings.add(found.difference)
+    for mine, yours in pair.beside.dtypes:
+        findings.allow(mine, yours)
     findings.count("ops", len(ours))
     findings.count("attributes", pair.beside.compared)
     return findings.check(f"{len(ours)} ops and {pair.beside.compared:,} attributes are set alike")
@@ -45,7 +47,7 @@ def _ops(side: Side) -> Iterator[tuple[str, Op]]:
 def _compare_op(findings: Findings, path: str, ours: Op, theirs: Op) -> None:
     for field in _FIELDS:
         mine, yours = getattr(ours, field), getattr(theirs, field)
-        if mine != yours:
+        if mine != yours and not findings.allow(mine, yours):
             findings.say(f"{path}.{field}", f"{mine!r} became {yours!r}")
     _compare_data(findings, path, ours.config, theirs.config, skipped=("trainable", "name"))
     _compare_data(findings, path, ours.flags, theirs.flags)
@@ -62,7 +64,7 @@ def _compare_flags(findings: Findings, pair: Pair) -> None:
 
 
 def _compare_data(findings: Findings, path: str, ours: Any, theirs: Any, skipped: tuple[str, ...] = ()) -> None:
-    """Two frozen configs, down to the entries that differ."""
+    """Two frozen configs, down to the entries that differ; within a tolerance, floating-point dtypes may."""
     waiting: list[tuple[str, Argument, Argument]] = [(path, ours, theirs)]
     while waiting:
         place, mine, yours = waiting.pop()
@@ -72,7 +74,7 @@ def _compare_data(findings: Findings, path: str, ours: Any, theirs: Any, skipped
         elif isinstance(mine, FrozenList) and isinstance(yours, FrozenList) and len(mine) == len(yours):
             pairs = list(zip(mine, yours, strict=True))
             waiting.extend((f"{place}[{index}]", *pairs[index]) for index in reversed(range(len(pairs))))
-        elif type(mine) is not type(yours) or repr(mine) != repr(yours):
+        elif (type(mine) is not type(yours) or repr(mine) != repr(yours)) and not findings.allow(mine, yours):
             findings.say(place, f"{_text(mine)} became {_text(yours)}")
 
 

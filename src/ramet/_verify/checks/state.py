@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ramet._verify import run
 from ramet._verify.findings import Findings
 from ramet._verify.pair import Pair, Side
 from ramet._verify.report import Check
@@ -13,15 +12,22 @@ from ramet._verify.variables import size_of
 
 def check(pair: Pair) -> Check:
     """Compare the values of all variables, vocabularies, and arrays held in attributes."""
-    findings = Findings("state")
-    ours, theirs = (run.state_of(side) for side in (pair.ours, pair.theirs))
-    for difference in run.compare_by_path(ours, theirs, pair.tolerance):
+    findings = Findings("state", within=pair.tolerance is not None)
+    found, largest = pair.state
+    for difference in found:
         findings.add(difference)
     differing = findings.total
     _compare_vocabularies(findings, pair)
     for found_beside in pair.beside.found:
         if found_beside.kind == "array":
             findings.add(found_beside.difference)
+    if pair.tolerance is not None and pair.beside.tolerance is not None:
+        pair.tolerance.note(largest)
+        pair.tolerance.note(pair.beside.tolerance.largest)
+    for path, variable in pair.ours.variables.items():
+        other = pair.theirs.variables.get(path)
+        if other is not None:
+            findings.allow(variable.dtype, other.dtype)
     count = len(pair.ours.variables)
     findings.count("variables", count)
     how = "bit-equal" if pair.tolerance is None else "equal within the tolerance"

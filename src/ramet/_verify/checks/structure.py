@@ -19,7 +19,7 @@ _GRAPH_FIELDS = ("name", "class_name", "kind", "inputs", "outputs")
 
 def check(pair: Pair) -> Check:
     """Compare the graphs of both models."""
-    findings = Findings("structure")
+    findings = Findings("structure", within=pair.tolerance is not None)
     ours, theirs = pair.ours.graph, pair.theirs.graph
     ops = dict(ours.walk())
     _compare_ops(findings, ops, dict(theirs.walk()))
@@ -100,6 +100,8 @@ def _compare_fields(findings: Findings, path: str, ours: Any, theirs: Any, field
     for field in fields:
         mine, yours = getattr(ours, field), getattr(theirs, field)
         # By class too: 1, 1.0 and True are different arguments.
+        if field == "dtype" and findings.allow(mine, yours):
+            continue
         if type(mine) is not type(yours) or repr(mine) != repr(yours):
             findings.say(path, f"{field.replace('_', ' ')} {_text(mine)} became {_text(yours)}")
 
