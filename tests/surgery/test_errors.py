@@ -247,9 +247,9 @@ def test_what_is_no_edit():
 
 def test_what_is_no_model():
     with pytest.raises(errors.NotAModelError) as caught:
-        ramet.edit(layers.Dense(3), e.freeze())
+        ramet.edit(keras.optimizers.SGD(), e.freeze())
 
-    assert caught.value.summary == "Cannot edit an object of class Dense: it is not a model."
+    assert caught.value.summary == "Cannot edit an object of class SGD: it is not a model or layer."
 
 
 @pytest.mark.parametrize(

@@ -31,17 +31,19 @@ def verify(
 
     Structure, settings, state, identity, outputs, masks, gradients, training, independence, file. Afterwards both models are
     as they were: values, random generators, optimizers that were not built, compiled functions. Nothing that makes twins is
-    used to compare them.
+    used to compare them. Each model is called eight times, two of them with a backward pass, and saved and loaded once.
 
     Args:
-        model: The original: a model, or the path of a `.keras` file.
+        model: The original: a model, a layer on its own, or the path of a `.keras` file.
         twin: The other, likewise.
         tolerance: None for bit-equality; or how far floating-point numbers may be apart, as a part of the largest number of
-            the original's array: one number, or one for each dtype.
+            the original's array: one number, or one for each dtype. Then floating-point dtypes may differ, too: the numbers
+            are compared by distance, and each check reports the largest relative difference (`check.largest`).
         only: The names of the checks to run.
         skip: The names of checks to leave out.
-        inputs: Example inputs, for a model that does not tell what it takes. Otherwise they are made from its specs, and what
-            the original itself refuses is left out and counted.
+        inputs: Example inputs, for a model that does not tell what it takes; for a layer on its own with several arguments, a
+            dict of them. Otherwise inputs are made from its specs, and what the original itself refuses is left out and
+            counted.
         targets: Example targets for the training step.
         seed: Of inputs and random layers.
         share: What is meant to be one object in both, as in `ramet.clone(model, share=[...])`.

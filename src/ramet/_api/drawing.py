@@ -31,7 +31,7 @@ def draw(
     file that opens from disk and works offline.
 
     Args:
-        model: A model of any kind, the path of a model file (`.keras`, `.h5`), which is read as data, or a graph.
+        model: A model or layer of any kind, the path of a model file (`.keras`, `.h5`), which is read as data, or a graph.
         path: Where to write the picture; the suffix chooses the format. Nothing is written when it is left out. PNG and PDF need
             a converter: the Python package cairosvg, or rsvg-convert, inkscape or chromium on the PATH.
         before: Another model, file or graph, like the first: what is different from it is drawn, what was removed included, and

@@ -18,7 +18,7 @@ def select(model: Any, selector: Any) -> Selection:
     """The layers of a model that a selector means; print it for paths, shapes and counts.
 
     Args:
-        model: A model of any kind, or a graph.
+        model: A model or layer of any kind, or a graph.
         selector: A selector, a glob over paths, a class, a layer of the model, or a list of these.
 
     >>> import keras, ramet
@@ -47,7 +47,7 @@ def edit(model: T, *edits: Any, seed: int | None = None, unsaved: bool = False, 
     otherwise the model becomes a plain functional one, and `plan` says so.
 
     Args:
-        model: A model of any kind. What needs a call graph is refused where there is none.
+        model: A model or layer of any kind. What needs a call graph is refused where there is none.
         *edits: Edits, as `ramet.edits` makes them, recipes, or lists of these.
         seed: Makes the weights of new layers repeatable.
         unsaved: Allow edits inside a class that makes its own parts, and would make the old ones when it is loaded. Saving

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 def capture(model: Any) -> Graph:
     """The graph of a model: ops, calls and values as frozen data to print, walk, compare and write as JSON.
 
-    Nothing is called, and nothing of the model changes. A subclassed model has no call graph; it is captured as a tree of
-    layers, and its `kind` says so.
+    Nothing is called, and nothing of the model changes. A subclassed model and a layer on its own have no call graph: they
+    are captured as a tree of layers, and the graph's `kind` is "subclassed" or "layer".
 
     >>> import keras, ramet
     >>> model = keras.Sequential([keras.Input((4,), name="x"), keras.layers.Dense(2, name="d")], name="tiny")

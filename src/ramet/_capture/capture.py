@@ -20,11 +20,11 @@ from ramet.errors import NotAModelError
 def capture(model: Any) -> Graph:
     """The graph of a model; see `ramet.capture`."""
     check_version()
-    if not isinstance(model, keras.Model):
+    if not isinstance(model, keras.Layer):
         raise NotAModelError(
-            f"Cannot capture an object of class {type(model).__name__}: it is not a model.",
-            expected="a keras model of any kind",
-            fix="pass a model; a layer on its own has no calls, put it into a keras.Sequential.",
+            f"Cannot capture an object of class {type(model).__name__}: it is not a model or layer.",
+            expected="a keras model or layer of any kind",
+            fix="pass a model, or a layer on its own.",
         )
     places = places_below(model)
     variables = _variables(places)
@@ -33,9 +33,7 @@ def capture(model: Any) -> Graph:
     for place in reversed(places):
         built[id(place)] = _op(place, variables.get(id(place), ()), built)
     top, root = places[0], built[id(places[0])]
-    inner = root.graph
-    assert inner is not None, "a model has a graph"
-    return _graph_of(top, built, root=root.with_changes(graph=None))
+    return _graph_of(top, built, root=root.with_changes(graph=None, children=()))
 
 
 def live_calls(model: Any) -> dict[str, Any]:
@@ -72,6 +70,8 @@ def _graph_of(place: Place, built: dict[int, Op], root: Op | None = None) -> Gra
     name, class_name = structure.name_of(model), type(model).__name__
     if function is None:
         kind = "sequential" if isinstance(model, keras.Sequential) else "subclassed"
+        if not isinstance(model, keras.Model):
+            kind = "layer"
         return Graph(name, class_name, kind, ops=ops, extras=extras, root=root)  # type: ignore[arg-type]
     ids = {id(child.op): child.id for child in place.called}
     calls = ordered(structure.calls_of(function))

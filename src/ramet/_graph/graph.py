@@ -18,7 +18,7 @@ from ramet._graph.value import Value, VariableSpec
 
 __all__ = ["Graph", "GraphKind"]
 
-GraphKind: TypeAlias = Literal["functional", "sequential", "subclassed"]
+GraphKind: TypeAlias = Literal["functional", "sequential", "subclassed", "layer"]
 GRAPH_KINDS: frozenset[str] = frozenset(get_args(GraphKind))
 
 
@@ -29,8 +29,8 @@ class Graph(Shown, Frozen):
     Attributes:
         name: the model's name.
         class_name: the name of its class.
-        kind: "functional", "sequential" or "subclassed". A subclassed model has no call graph: its ops are a tree, and
-            it has no calls, inputs or outputs.
+        kind: "functional", "sequential", "subclassed" or "layer". A subclassed model, and a layer on its own, have no
+            call graph: their ops are a tree, and there are no calls, inputs or outputs.
         ops: what the calls call, in the model's order.
         calls: in the order in which Keras runs them.
         inputs: refs to the inputs, nested as the model takes them.
@@ -74,8 +74,8 @@ class Graph(Shown, Frozen):
 
     @property
     def has_calls(self) -> bool:
-        """Whether there is a call graph; a subclassed model has none."""
-        return self.kind != "subclassed"
+        """Whether there is a call graph; a subclassed model or a layer on its own has none."""
+        return self.kind not in ("subclassed", "layer")
 
     @property
     def held(self) -> tuple[Op, ...]:

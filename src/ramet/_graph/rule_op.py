@@ -22,15 +22,15 @@ def op_ids_are_unique(graph: Graph) -> Iterator[Finding]:
 
 
 def kinds_are_known(graph: Graph) -> Iterator[Finding]:
-    """A graph is functional, sequential or subclassed."""
+    """A graph is functional, sequential, subclassed, or that of a layer on its own."""
     if graph.kind not in GRAPH_KINDS:
         yield "", f"the graph '{graph.name}' is of the kind '{graph.kind}', and there is no such kind."
 
 
 def subclassed_graphs_have_no_calls(graph: Graph) -> Iterator[Finding]:
-    """A subclassed model is an op tree: nothing is known of its calls, inputs and outputs."""
+    """A subclassed model or a layer is an op tree: nothing is known of its calls, inputs and outputs."""
     if not graph.has_calls and (graph.calls or graph.inputs is not None or graph.outputs is not None):
-        yield "", f"the graph '{graph.name}' is subclassed, and yet has calls, inputs or outputs."
+        yield "", f"the graph '{graph.name}' is of the kind '{graph.kind}', and yet has calls, inputs or outputs."
 
 
 def ops_are_called(graph: Graph) -> Iterator[Finding]:

@@ -51,8 +51,9 @@ def the_root_is_the_model_alone(graph: Graph) -> Iterator[Finding]:
     root = graph.root
     if root is None:
         return
-    if root.kind != "model" or root.graph is not None or root.children or root.same_as is not None:
-        yield "", f"the root of '{graph.name}' is no model without a graph, children and another place."
+    kind = "layer" if graph.kind == "layer" else "model"
+    if root.kind != kind or root.graph is not None or root.children or root.same_as is not None:
+        yield "", f"the root of '{graph.name}' is no {kind} without a graph, children and another place."
     if (root.name, root.class_name) != (graph.name, graph.class_name):
         yield "", f"the root is {root.name} ({root.class_name}), and the graph {graph.name} ({graph.class_name})."
 

@@ -109,10 +109,10 @@ def _notes(model: Any, wanted: tuple[Edit, ...], steps: list[Step], scene: Scene
 
 
 def _checked(model: Any, edits: Any) -> tuple[Edit, ...]:
-    if not isinstance(model, keras.Model):
+    if not isinstance(model, keras.Layer):
         raise NotAModelError(
-            f"Cannot edit an object of class {type(model).__name__}: it is not a model.",
-            expected="a keras model",
-            fix="pass a model; put a layer on its own into a keras.Sequential.",
+            f"Cannot edit an object of class {type(model).__name__}: it is not a model or layer.",
+            expected="a keras model, or a layer that holds layers",
+            fix="pass a model or a layer.",
         )
     return as_edits(edits)

@@ -34,6 +34,11 @@ _WIDTHS = ("units", "filters")
 def touch(edit: Edit, scene: Scene) -> Step:
     """The layer that makes the classes, and what behind it names their number."""
     check_policy(edit["weights"])
+    if not isinstance(scene.model, keras.Model):
+        raise EditError(
+            f"Cannot swap the head of '{scene.model.name}': it is a layer, and only a model has a head.",
+            fix="change the width of a layer inside with update(selector, units=...), or edit the model around it.",
+        )
     path = _head(edit, scene)
     layer = scene.op(path)
     width = _width(layer)

@@ -41,7 +41,7 @@ def touch(edit: Edit, scene: Scene) -> Step:
     if function is None:
         raise EditError(
             f"Cannot resize the input of '{scene.model.name}': it has no call graph.",
-            fix="a subclassed model takes inputs of other shapes as they come; build a fresh one for other weights.",
+            fix="a layer or subclassed model takes inputs of other shapes as they come; build a fresh one for other weights.",
         )
     tensors = keras.tree.flatten(structure.inputs_of(function))
     names = [structure.input_name(tensor) for tensor in tensors]

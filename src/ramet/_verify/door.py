@@ -106,11 +106,11 @@ def _model(given: Any, which: str, seed: int) -> Any:
         with names_untouched():
             start_alike(seed)
             return keras.saving.load_model(given)
-    if not isinstance(given, keras.Model):
+    if not isinstance(given, keras.Layer):
         raise NotAModelError(
-            f"Cannot verify an object of class {type(given).__name__} ({which}): it is not a model.",
-            expected="two keras models of any kind, or two .keras files",
-            fix="pass models; put a layer on its own into a keras.Sequential.",
+            f"Cannot verify an object of class {type(given).__name__} ({which}): it is not a model or layer.",
+            expected="two keras models or layers of any kind, or two .keras files",
+            fix="pass models or layers.",
         )
     return given
 

@@ -161,7 +161,7 @@ class Pair:
     @cached_property
     def _cases(self) -> list[Case] | str:
         if self.inputs is not None:
-            given = Case("given", (self.inputs,), {}, trains=True)
+            given = Case("given", *self._given_arguments(), trains=True)
             refusal = self.result(self.ours, given).error
             return [given] if refusal is None else f"the original refuses the inputs given: {short(refusal)}"
         error: Exception | None = None
@@ -174,6 +174,14 @@ class Pair:
                 return [first, *(case for case in more if self._is_taken(case))]
             error = error or answer.error
         return f"the original refuses inputs made from its specs: {short(error or ValueError())}; pass inputs=..."
+
+    def _given_arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The example inputs as arguments: a dict for a layer on its own names the arguments of its call."""
+        layer = self.ours.model
+        named = isinstance(self.inputs, dict) and not isinstance(layer, keras.Model)
+        if named and self.inputs.keys() <= structure.parameters_of(layer).keys():
+            return (), dict(self.inputs)
+        return (self.inputs,), {}
 
     def _tries(self) -> Iterator[tuple[Signature, int, bool]]:
         """Ways to make inputs: for which signature, which size of free dimensions, and whether of whole numbers."""

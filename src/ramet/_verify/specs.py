@@ -11,6 +11,7 @@ import keras
 from ramet._capture.tree import Place
 from ramet._keras import structure
 from ramet._keras.hidden import SHAPE_OF
+from ramet._keras.kinds import kind_of
 from ramet._verify.findings import not_run
 
 _WAY_OUT = "pass example inputs: verify(model, twin, inputs=...)"
@@ -64,7 +65,7 @@ def signatures_of(model: Any, places: list[Place]) -> list[Signature]:
 
         return [Signature((keras.tree.map_structure(spec, structure.inputs_of(function)),), {})]
     if not model.built:
-        not_run(f"the model is not built, so what it takes is not known; {_WAY_OUT}")
+        not_run(f"the {kind_of(model)} is not built, so what it takes is not known; {_WAY_OUT}")
     try:
         shapes = model.get_build_config()
     except Exception:  # noqa: BLE001  # a user's method may raise anything

@@ -22,7 +22,7 @@ def check(pair: Pair) -> Check:
     findings = Findings("gradients")
     case = pair.cases[0]
     if not pair.ours.model.trainable_variables:
-        not_run("the model has no trainable variables")
+        not_run("there are no trainable variables")
     try:
         ours = _gradients(pair, pair.ours, case)
     except Exception as error:  # noqa: BLE001  # a model need not have derivatives

@@ -26,6 +26,8 @@ class _Step:
 def check(pair: Pair) -> Check:
     """Train both for one step, with their own optimizers, losses and `train_step`s, and put everything back."""
     findings = Findings("training")
+    if not isinstance(pair.ours.model, keras.Model):
+        not_run("a layer on its own has no training step")
     if not getattr(pair.ours.model, "compiled", False):
         not_run("the model is not compiled")
     case = pair.cases[0]

@@ -1,0 +1,169 @@
+"""A layer on its own, not a model: verified, captured, selected from, compared, drawn and edited like one."""
+
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+import ramet
+from ramet import edits as e
+from ramet._graph import from_json, lint, to_json
+
+
+@keras.saving.register_keras_serializable("layers_alone")
+class Block(layers.Layer):
+    """A composite layer as users write them: a norm, attention, dropout, and a small network inside."""
+
+    def __init__(self, units=4, rate=0.5, **kwargs):
+        super().__init__(**kwargs)
+        self.units, self.rate = units, rate
+        self.norm = layers.LayerNormalization(name="norm")
+        self.attn = layers.MultiHeadAttention(2, 2, name="attn")
+        self.drop = layers.Dropout(rate, seed=3, name="drop")
+        self.ff = keras.Sequential([layers.Dense(units, activation="gelu", name="up")], name="ff")
+
+    def build(self, shape):
+        self.norm.build(shape)
+        self.attn.build(shape, shape)
+        self.ff.build(shape)
+
+    def call(self, x, training=False):
+        y = self.norm(x)
+        return x + self.drop(self.ff(self.attn(y, y)), training=training)
+
+    def get_config(self):
+        return {**super().get_config(), "units": self.units, "rate": self.rate}
+
+
+def built(layer, *shapes):
+    layer.build(*shapes)
+    return layer
+
+
+def of_a_model():
+    x = keras.Input((3, 4))
+    block = Block(name="block")
+    keras.Model(x, layers.Dense(2)(block(x)))
+    return block
+
+
+LAYERS = {
+    "a dense layer": lambda: built(layers.Dense(3, name="dense"), (None, 4)),
+    "an embedding": lambda: built(layers.Embedding(5, 3, name="embedding"), (None, 4)),
+    "attention": lambda: built(layers.MultiHeadAttention(2, 2, name="attention"), (None, 3, 4), (None, 3, 4)),
+    "a wrapped rnn": lambda: built(layers.Bidirectional(layers.LSTM(2), name="both"), (None, 3, 4)),
+    "a composite": lambda: built(Block(name="block"), (None, 3, 4)),
+    "a layer of a model": of_a_model,
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_twin_of_a_layer_is_verified(name):
+    layer = LAYERS[name]()
+
+    report = ramet.verify(layer, ramet.clone(layer), progress=False)
+
+    assert report.ok, report
+    assert {check.name for check in report if check.outcome == "not run"} == {"training", "file"}
+    assert report["state"].counts["variables"] == len(layer.variables)
+
+
+def test_a_corrupted_twin_of_a_layer_is_found_out():
+    layer = of_a_model()
+    twin = ramet.clone(layer)
+    kernel = twin.ff.get_layer("up").kernel
+    kernel.assign(keras.ops.convert_to_numpy(kernel) + 0.5)
+    twin.attn.trainable = False
+    twin.norm.note = layer.norm.note = np.zeros(2)
+
+    report = ramet.verify(layer, twin, progress=False)
+
+    failed = {check.name: [one.path for one in check.differences] for check in report.failed}
+    assert "ff/up/kernel" in failed["state"]
+    assert "attn.trainable" in failed["settings"]
+    assert "norm.note" in failed["identity"]
+    assert {"outputs", "gradients"} <= failed.keys()
+
+
+def test_a_layer_that_is_not_built_is_verified_with_inputs():
+    layer = layers.MultiHeadAttention(2, 2)
+    x = np.random.default_rng(0).normal(size=(2, 3, 4)).astype("float32")
+
+    without = ramet.verify(layer, ramet.clone(layer), progress=False)
+    given = ramet.verify(layer, ramet.clone(layer), inputs={"query": x, "value": x}, progress=False)
+
+    assert without.ok
+    assert "not built" in without["outputs"].reason
+    assert given.ok
+    assert given["outputs"].outcome == "passed"
+    assert not layer.built
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_is_captured_as_a_tree(name):
+    layer = LAYERS[name]()
+
+    graph = ramet.capture(layer)
+
+    assert (graph.kind, graph.has_calls, graph.calls) == ("layer", False, ())
+    assert graph.root.kind == "layer"
+    assert graph.class_name == type(layer).__name__
+    assert graph.parameters == layer.count_params()
+    assert not list(lint(graph))
+    assert from_json(to_json(graph)) == graph
+    assert "<svg" in ramet.draw(layer).to_svg()
+
+
+def test_layers_inside_a_layer_are_selected_and_compared():
+    layer = built(Block(name="block"), (None, 3, 4))
+    other = ramet.clone(layer)
+    other.norm.trainable = False
+    kernel = other.ff.get_layer("up").kernel
+    kernel.assign(keras.ops.zeros(kernel.shape))
+
+    found = ramet.select(layer, ramet.of_class("Dense"))
+
+    assert found.paths == ("ff/up",)
+    assert not ramet.diff(layer, ramet.clone(layer))
+    text = str(ramet.diff(layer, other))
+    assert "norm" in text
+    assert "ff/up" in text
+
+
+def test_a_layer_is_edited_as_a_twin():
+    layer = built(Block(name="block"), (None, 3, 4))
+
+    frozen = ramet.edit(layer, e.freeze("attn"))
+    milder = ramet.edit(layer, e.update("drop", rate=0.1), unsaved=True)
+
+    assert type(frozen) is Block
+    assert not frozen.attn.trainable
+    assert layer.attn.trainable
+    assert (milder.drop.rate, layer.drop.rate) == (0.1, 0.5)
+    x = np.ones((1, 3, 4), "float32")
+    np.testing.assert_array_equal(*[keras.ops.convert_to_numpy(one(x)) for one in (layer, milder)])
+    assert "attn  MultiHeadAttention, frozen" in str(ramet.plan(layer, e.freeze("attn")))
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (e.resize_input((3, 5)), "Cannot resize the input of 'block'"),
+        (e.swap_head(5), "Cannot swap the head of 'block': it is a layer"),
+        (e.remove("drop"), "Cannot remove 'drop'"),
+        (e.update("drop", rate=0.1), "Cannot edit 'drop': a saved file would not keep it"),
+    ],
+)
+def test_an_edit_that_makes_no_sense_for_a_layer_is_refused(edit, words):
+    layer = built(Block(name="block"), (None, 3, 4))
+
+    with pytest.raises(ramet.errors.RametError, match=words):
+        ramet.edit(layer, edit)
+
+
+@pytest.mark.parametrize(
+    "verb", [ramet.capture, lambda one: ramet.verify(one, one), lambda one: ramet.plan(one, e.freeze())]
+)
+def test_what_is_no_layer_is_refused(verb):
+    with pytest.raises(ramet.errors.NotAModelError, match="it is not a model or layer"):
+        verb(keras.metrics.Mean())
