@@ -151,7 +151,6 @@ def test_a_layer_is_edited_as_a_twin():
         (e.resize_input((3, 5)), "Cannot resize the input of 'block'"),
         (e.swap_head(5), "Cannot swap the head of 'block': it is a layer"),
         (e.remove("drop"), "Cannot remove 'drop'"),
-        (e.update("drop", rate=0.1), "Cannot edit 'drop': a saved file would not keep it"),
     ],
 )
 def test_an_edit_that_makes_no_sense_for_a_layer_is_refused(edit, words):

@@ -159,8 +159,8 @@ def test_an_unknown_check_is_refused_with_the_closest_name():
 
 
 def test_what_is_no_model_is_refused():
-    with pytest.raises(ramet.errors.NotAModelError, match="class Dense"):
-        verify(dense(), layers.Dense(2))
+    with pytest.raises(ramet.errors.NotAModelError, match="class SGD"):
+        verify(dense(), keras.optimizers.SGD())
 
 
 def test_a_function_is_told_of_the_progress():
