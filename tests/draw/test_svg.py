@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from ramet._diff import diff_graphs
 from ramet._draw import draw_graph
-from tests.draw.sample import HOSTILE, PICTURES, hostile, unet
+from ramet._draw.text import width_of
+from tests.draw.sample import HOSTILE, PICTURES, chain, hostile, unet
 
+SVG = "{http://www.w3.org/2000/svg}"
 STORED = Path(__file__).parent / "pictures"
 
 
@@ -32,6 +35,21 @@ def test_the_svg_is_xml_without_scripts_or_addresses(name: str) -> None:
     tags = {element.tag.rpartition("}")[2] for element in root.iter()}
     assert tags <= {"svg", "title", "rect", "g", "path", "text", "circle"}
     assert re.findall(r"\w+://[^\"]*", drawn) == ["http://www.w3.org/2000/svg"]
+
+
+def test_a_renamed_box_is_wide_enough_for_both_names() -> None:
+    before, after = chain("long_name_a"), chain("long_name_b")
+    for rankdir in ("TB", "LR"):
+        root = ET.fromstring(
+            draw_graph(after, diff_graphs(before, after), before=before, rankdir=rankdir).to_svg()  # type: ignore[arg-type]
+        )
+        [box] = [group for group in root.iter(f"{SVG}g") if "long_name_b" in (group.findtext(f"{SVG}title") or "")]
+        frame = box.find(f"{SVG}rect")
+        [name] = [text for text in box.iter(f"{SVG}text") if "→" in (text.text or "")]
+
+        assert frame is not None
+        right = float(frame.get("x", "0")) + float(frame.get("width", "0"))
+        assert float(name.get("x", "0")) + width_of(name.text or "", 11) <= right
 
 
 # What CairoSVG, librsvg, Inkscape, Chromium and svglib draw alike. What is not listed was not tried in all of them.

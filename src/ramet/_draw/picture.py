@@ -17,7 +17,7 @@ from ramet._draw.convert import check_converter, convert
 from ramet._draw.finding import mark_findings
 from ramet._draw.html import embed, page
 from ramet._draw.record import record
-from ramet._draw.scene import draw_scene
+from ramet._draw.scene import draw_scene, size_boxes
 from ramet._draw.sharing import mark_sharing
 from ramet._draw.svg import svg
 from ramet._draw.text import count
@@ -166,6 +166,9 @@ def draw_graph(
     title = escape(graph.name)
     if diff is not None:
         mark_changes(scene, diff, before)
+        # A box that was renamed says both names.
+        for parent in sorted({box.parent for box in scene.boxes if box.status == "renamed" and box.parent is not None}):
+            size_boxes(scene, scene.boxes[parent])
         title = f"{escape(diff.before)} → {escape(diff.after)}"
     return Picture(scene, graph, weights, title, before)
 

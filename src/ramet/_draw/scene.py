@@ -13,7 +13,7 @@ from ramet._draw.palette import family_of
 from ramet._draw.text import count, hint_of, shorten, width_of
 from ramet._graph import Graph, Op
 
-__all__ = ["draw_scene"]
+__all__ = ["draw_scene", "size_boxes"]
 
 _ROW_GAP = 46.0
 _GRID_GAP = 16.0
@@ -84,7 +84,7 @@ def _fill(scene: Scene, work: _Work, first: dict[str, Op], ghosts: list[Ghost]) 
         _name(box, work.prefix, first)
     containers = [container, *(box for box in map(scene.boxes.__getitem__, container.children) if box.kind == "block")]
     for level in containers:
-        _size(scene, level)
+        size_boxes(scene, level)
         if level.edges:
             arrange_rows(scene, level)
         else:
@@ -108,7 +108,7 @@ def _name(box: Box, prefix: str, first: dict[str, Op]) -> None:
     box.hint = hint_of(op)
 
 
-def _size(scene: Scene, container: Box) -> None:
+def size_boxes(scene: Scene, container: Box) -> None:
     """Sizes of the children when they are closed: boxes of one container are of one width."""
     children = [scene.boxes[number] for number in container.children]
     widest = _NARROWEST
