@@ -69,6 +69,12 @@ def sliced_and_stacked(shape):
     return keras.Model(x, layers.Dense(3)(layers.Flatten()(y)))
 
 
+def tiled(shape):
+    x = keras.Input(shape, name="x")
+    y = ops.tile(ops.repeat(x, 2, axis=3), (1, 2, 1, 2))
+    return keras.Model(x, layers.Dense(3)(layers.Flatten()(y)))
+
+
 def split_sums(shape):
     x = keras.Input(shape, name="x")
     return keras.Model(x, layers.Dense(3)(layers.Flatten()(layers.Add()([x, ops.multiply(x, 2.0)]))))
@@ -93,6 +99,7 @@ LINEAR = {
     "nested": nested,
     "slices": sliced_and_stacked,
     "sums": split_sums,
+    "tiled": tiled,
     "cropped": chain(lambda: layers.Cropping2D(((0, 1), (0, 0))), layers.Flatten, lambda: layers.Dense(2)),
     "upsampled": chain(lambda: layers.UpSampling2D(2), layers.Flatten, lambda: layers.Dense(2)),
 }
@@ -361,7 +368,19 @@ REFUSED = {
         "n/gamma",
     ),
     "softmax over channels": (
-        chain(layers.Softmax, lambda: layers.Dense(2, name="d")),
+        chain(lambda: layers.Softmax(name="s"), lambda: layers.Dense(2)),
+        (4, 4, 5),
+        "pad",
+        "s",
+    ),
+    "a mean over channels": (
+        chain(lambda: layers.Lambda(lambda x: ops.mean(x, axis=-1), name="s"), layers.Flatten, lambda: layers.Dense(2)),
+        (4, 4, 5),
+        "pad",
+        "s",
+    ),
+    "the last channels": (
+        chain(lambda: layers.Lambda(lambda x: x[..., -2:]), lambda: layers.Dense(2, name="d")),
         (4, 4, 5),
         "pad",
         "d/kernel",

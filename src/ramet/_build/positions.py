@@ -168,7 +168,7 @@ def followed(run: Run, inputs: list[Tracked], dtypes: list[str], what: str, poli
     if sum(math.prod(one.old) + math.prod(one.new) for one in inputs) > _LIMIT:
         return None
     moved = _moved(run, inputs, policy, what)
-    return moved if moved is not None else _computed(run, inputs, dtypes, what)
+    return moved if moved is not None else _computed(run, inputs, dtypes, what, policy)
 
 
 def _moved(run: Run, inputs: list[Tracked], policy: str, what: str) -> list[Tracked] | None:
@@ -302,6 +302,10 @@ def _combined(axes: list[Axis], old: list[Array], new: list[Array], policy: str,
     ]
     if math.prod(sizes) > _LIMIT:
         return lost(f"'{what}' puts too many positions into one axis to follow them")
+    # A value may come several times, as after `tile`: the first one stands for the first one, and so on.
+    old_turn, new_turn = _turns(_number(old, sizes)), _turns(_number(new, sizes))
+    axes, old, new = [*axes, SAME], [*old, old_turn], [*new, new_turn]
+    sizes.append(int(max(old_turn.max(initial=0), new_turn.max(initial=0))) + 2)
     # The coordinate -1, of values from other inputs, is counted as one more position.
     table = np.full(math.prod(sizes), -1, "int64")
     table[_number(old, sizes)] = np.arange(length)
@@ -335,6 +339,17 @@ def _combined(axes: list[Axis], old: list[Array], new: list[Array], policy: str,
     return Axis(found, length, objection=objection)
 
 
+def _turns(numbers: Array) -> Array:
+    """For each number, how many equal ones come before it."""
+    order = np.argsort(numbers, kind="stable")
+    ordered = numbers[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    first = np.repeat(starts, np.diff(np.r_[starts, len(ordered)]))
+    turns = np.empty(len(numbers), "int64")
+    turns[order] = np.arange(len(numbers)) - first
+    return turns
+
+
 def _number(coordinates: list[Array], sizes: list[int]) -> Array:
     number = np.zeros(len(coordinates[0]) if coordinates else 1, "int64")
     for coordinate, size in zip(coordinates, sizes, strict=True):
@@ -342,7 +357,7 @@ def _number(coordinates: list[Array], sizes: list[int]) -> Array:
     return number
 
 
-def _computed(run: Run, inputs: list[Tracked], dtypes: list[str], what: str) -> list[Tracked] | None:
+def _computed(run: Run, inputs: list[Tracked], dtypes: list[str], what: str, policy: str) -> list[Tracked] | None:
     """The outputs of an operation that computes: which positions depend on which is tried out."""
     sides = [_Trial(run, [getattr(one, side) for one in inputs], dtypes) for side in ("old", "new")]
     if any(side.outputs is None for side in sides):
@@ -362,6 +377,8 @@ def _computed(run: Run, inputs: list[Tracked], dtypes: list[str], what: str) -> 
             before, after = old.dependence(number, place), new.dependence(number, place)
             if before is None or after is None:
                 return None
+            if policy == "pad" and axis.sources is not None and not _carried(before, after):
+                raise CombinesPaddingError(place)
             for output, (ours, theirs) in enumerate(zip(before, after, strict=True)):
                 for k in range(len(axes[output])):
                     kind = _kind(ours[k], theirs[k])
@@ -376,6 +393,22 @@ def _computed(run: Run, inputs: list[Tracked], dtypes: list[str], what: str) -> 
                 mine[k] = lost(f"'{what}' gives another number of values along this axis")
         found.append(Tracked(earlier.shape, later.shape, tuple(mine)))
     return found
+
+
+class CombinesPaddingError(Exception):
+    """An operation combines values along a padded axis: the new ones change what it gives for the old ones."""
+
+    def __init__(self, axis: int) -> None:
+        super().__init__(axis)
+        self.axis = axis
+
+
+def _carried(before: list[list[str]], after: list[list[str]]) -> bool:
+    """Whether some axis of each output follows the positions one by one, so that no two are combined."""
+    return all(
+        any(_kind(ours, theirs) == "carried" for ours, theirs in zip(old, new, strict=True))
+        for old, new in zip(before, after, strict=True)
+    )
 
 
 def _kind(old: str, new: str) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from ramet._build.positions import (
     SAME,
     Axis,
+    CombinesPaddingError,
     Tracked,
     fitted,
     followed,
@@ -202,7 +203,15 @@ class Refit:
                 self.track(tensor, _sized(tensor, axes, before[number] if number < len(before) else None))
             return
         self._answer = None
-        found = followed(run, tracked, [str(tensor.dtype) for tensor in tensors], path, self.policy)
+        try:
+            found = followed(run, tracked, [str(tensor.dtype) for tensor in tensors], path, self.policy)
+        except CombinesPaddingError as error:
+            raise self._cannot(
+                path,
+                f"'{path}' combines the values along axis {error.axis}, so that new ones change its result, and "
+                "weights='pad' cannot keep it",
+                fix="resize this axis first, in an edit of its own with weights='refuse', or choose another policy.",
+            ) from None
         for number, tensor in enumerate(flat):
             if found is not None and len(found) == len(flat):
                 self.track(tensor, found[number])
@@ -306,6 +315,15 @@ class Refit:
                 fix="say what happens to them: resize_input(shape, weights='mean'), 'slice', 'pad', 'repeat' or 'fresh'.",
                 path=path,
             )
+        gone = next((use for use in uses if self.policy == "pad" and _leaves_out(use)), None)
+        if gone is not None:
+            raise WeightsDoNotFitError(
+                f"Cannot put {old} into '{path}', which is {new}: some of the values it has weights for do not arrive any "
+                "more.",
+                expected="the old values among the new ones, for weights='pad'",
+                fix="choose another policy: 'slice', 'mean', 'repeat', 'fresh'.",
+                path=path,
+            )
         objection = next((use.positions.objection for use in uses if use.positions.objection is not None), None)
         if objection is None and self.policy == "mean" and not is_inexact(variable.dtype):
             objection = f"'mean' needs floats, and these are {variable.dtype}"
@@ -371,6 +389,13 @@ def op_weights(op: Any) -> bool:
 def _changed_count(tracked: list[Tracked], side: str) -> int:
     """How many positions there are along the axes that changed."""
     return math.prod(getattr(one, side)[k] for one in tracked for k, axis in enumerate(one.axes) if not axis.same)
+
+
+def _leaves_out(use: Use) -> bool:
+    """Whether weights for some old positions are not needed any more."""
+    sources = use.positions.sources
+    shrinks = use.positions.objection is not None  # that says it better
+    return sources is not None and not shrinks and len(np.unique(sources[sources >= 0])) < use.positions.length
 
 
 def _count(use: Use) -> int:
