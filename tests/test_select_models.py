@@ -20,7 +20,7 @@ from ramet._select import (
     where,
     with_config,
 )
-from ramet.errors import NoMatchError, NotAModelError
+from ramet.errors import ArgumentError, NoMatchError, NotAModelError
 from tests.support import graph_models
 from tests.support.graph_models import MODELS, Block
 
@@ -275,3 +275,26 @@ def test_selecting_leaves_the_model_and_the_name_counters_alone():
 
     assert ramet.capture(model) == before
     assert layers.Dense(1).name == "dense"
+
+
+def test_layers_are_the_live_objects_of_the_model_in_its_order():
+    model = settings_model()
+
+    assert select(model, "conv*").layers == (model.get_layer("conv1"), model.get_layer("conv2"))
+    assert select(model, anything()).layers == tuple(model.layers)
+    zoo = Zoo()
+    assert select(zoo, of_class("Dense")).layers[0] is zoo.towers[0]
+    assert select(zoo, "head_b").layers == (zoo.heads["b"],)
+
+
+def test_layers_leave_raw_operations_out():
+    x = keras.Input((4,), name="x")
+    model = keras.Model(x, keras.ops.tanh(layers.Dense(2, name="d")(x)), name="m")
+
+    assert select(model, ~of_class("InputLayer")).layers == (model.get_layer("d"),)
+
+
+def test_a_graph_has_no_live_layers():
+    with pytest.raises(ArgumentError, match="the selection was made in a graph"):
+        _ = select(ramet.capture(settings_model()), "conv*").layers
+    assert select(ramet.capture(settings_model()), "nothing*").layers == ()

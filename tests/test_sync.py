@@ -408,6 +408,16 @@ def test_a_quantised_model_is_copied_but_not_averaged():
         sync(source, target, tau=0.5)
 
 
+def test_models_that_are_quantised_in_other_ways_are_refused():
+    """With one unit, the packed kernel of int4 has the shape and dtype of the plain one of int8."""
+    source, target = (keras.Sequential([keras.Input((4,)), layers.Dense(1, name="d")]) for _ in range(2))
+    source.quantize("int8")
+    target.quantize("int4")
+
+    with pytest.raises(WeightsDoNotFitError, match="source"):
+        sync(source, target)
+
+
 @pytest.mark.parametrize("tau", [-0.1, 1.1, float("nan"), float("inf"), "0.5", None, True, [0.5], np.array([0.5])])
 def test_another_tau_is_refused(tau):
     source, target = two()

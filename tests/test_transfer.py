@@ -455,16 +455,42 @@ def test_half_floats_arrive_bit_by_bit():
     assert transfer({"kernel": array(source.bias), "bias": array(source.kernel)}, target, policy="fresh")["bias"].reason
 
 
-def test_quantised_weights_do_not_become_floats():
+@pytest.mark.parametrize("side", ["source", "target", "both, in other ways"])
+@pytest.mark.parametrize("arrays", [False, True], ids=["model", "arrays"])
+def test_models_that_are_not_quantised_alike_are_refused_before_anything_is_written(side, arrays):
     source, target = chain("a"), chain("a")
-    source.quantize("int8")
+    if side != "target":
+        source.quantize("int8")
+    if side != "source":
+        target.quantize("int4" if "both" in side else "int8")
+    if arrays and "both" in side:
+        return  # arrays alone do not say how many bits they were rounded to; their shapes do
+    origin = {f"a/{v.name}": array(v) for v in source.get_layer("a").variables} if arrays else source
     before = numbers(target)
 
-    report = transfer(source, target)
+    with pytest.raises(WeightsDoNotFitError, match="not quantised alike") as caught:
+        transfer(origin, target)
 
-    assert report["a/kernel"].reason == "int8 cannot become float32"
-    np.testing.assert_array_equal(numbers(target)[0], before[0])
+    assert "e.cast('float32')" in caught.value.fix
+    for old, now in zip(before, numbers(target), strict=True):
+        np.testing.assert_array_equal(old, now)
+    report = transfer(origin, target, dry_run=True)
     assert not report.ok
+    assert "quantised" in report["a/kernel"].reason
+
+
+@pytest.mark.parametrize("mode", ["int8", "int4", "float8"])
+@pytest.mark.parametrize("arrays", [False, True], ids=["model", "arrays"])
+def test_models_that_are_quantised_alike_are_copied(mode, arrays):
+    source, target = chain("a"), chain("a")
+    for model in (source, target):
+        model.quantize(mode)
+    origin = {f"a/{v.name}": array(v) for v in source.get_layer("a").variables} if arrays else source
+
+    assert transfer(origin, target).ok
+
+    for old, now in zip(numbers(source), numbers(target), strict=True):
+        np.testing.assert_array_equal(old, now)
 
 
 def test_integers_are_cast_where_they_fit():

@@ -8,6 +8,8 @@ import pytest
 from keras import layers, ops
 
 import ramet
+from ramet import edits as e
+from ramet.errors import CannotCopyError
 from tests.support.graph_models import GRAPHS, MODELS, Tree, data_for
 from tests.support.reach import assert_independent
 from tests.support.twins import assert_equal_outputs, assert_equal_values, fit_once, outputs, values
@@ -470,3 +472,83 @@ def test_shared_weights_and_a_name_are_refused():
         "Cannot clone with weights='share' and name=: shared variables have one path, and name= needs another.\n"
         "  fix: leave name= out, or copy the weights."
     )
+
+
+class Shuffled(layers.Layer):
+    """Draws a permutation while it is made, and keeps it as a variable; in one of several ways."""
+
+    def __init__(self, size, way, **options):
+        super().__init__(**options)
+        self.size, self.way = size, way
+        order = DRAWS[way](size)
+        self.order = self.add_weight(
+            shape=(size,), dtype="int32", trainable=False, name="order", initializer=lambda *_, **__: order
+        )
+
+    def call(self, x):
+        return keras.ops.take(x, self.order, axis=-1)
+
+    def get_config(self):
+        return {**super().get_config(), "size": self.size, "way": self.way}
+
+
+def _by_python(size):
+    order = list(range(size))
+    random.shuffle(order)
+    return np.array(order, "int32")
+
+
+def _by_backend(size):
+    name = keras.backend.backend()
+    if name == "torch":
+        import torch
+
+        return torch.randperm(size, dtype=torch.int32)
+    if name == "tensorflow":
+        import tensorflow as tf
+
+        return tf.random.shuffle(tf.range(size))
+    return _by_python(size)  # JAX draws from keys only
+
+
+DRAWS = {
+    "python": _by_python,
+    "numpy": lambda size: np.random.permutation(size).astype("int32"),
+    "keras": lambda size: keras.random.shuffle(keras.ops.arange(size, dtype="int32")),
+    "backend": _by_backend,
+    "without a seed": lambda size: np.random.default_rng().permutation(size).astype("int32"),
+}
+
+
+@pytest.mark.parametrize("way", [way for way in DRAWS if way != "without a seed"])
+def test_what_a_layer_draws_while_it_is_made_comes_from_the_seed(way):
+    model = keras.Sequential([keras.Input((50,)), Shuffled(50, way, name="s"), layers.Dense(2, name="d")])
+
+    first = ramet.clone(model, weights="fresh", seed=1)
+    DRAWS[way](50)
+    second, other = (ramet.clone(model, weights="fresh", seed=seed) for seed in (1, 2))
+
+    assert_equal_values(first, second)
+    orders = [keras.ops.convert_to_numpy(m.get_layer("s").order).tolist() for m in (first, other)]
+    assert sorted(orders[0]) == list(range(50))
+    assert orders[0] != orders[1]
+
+
+@pytest.mark.parametrize("way", [way for way in DRAWS if way != "without a seed"])
+def test_new_layers_that_draw_while_they_are_made_are_repeatable(way):
+    model = keras.Sequential([keras.Input((50,)), layers.Dense(50, name="d")])
+    edit = e.insert_after("d", lambda _: Shuffled(50, way, name="s"))
+
+    first = ramet.edit(model, edit, seed=3)
+    DRAWS[way](50)
+    second = ramet.edit(model, edit, seed=3)
+
+    assert_equal_values(first, second)
+
+
+def test_a_layer_that_draws_without_any_seed_is_refused():
+    model = keras.Sequential([keras.Input((50,)), Shuffled(50, "without a seed", name="s")])
+
+    with pytest.raises(CannotCopyError, match="its 'order' is another each time it is made"):
+        ramet.clone(model, weights="fresh", seed=1)
+    ramet.clone(model, weights="fresh")

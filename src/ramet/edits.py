@@ -26,8 +26,10 @@ __all__ = [
     "freeze",
     "insert_after",
     "insert_before",
+    "lora",
     "merge_lora",
     "prefix",
+    "quantize",
     "remove",
     "rename",
     "replace",
@@ -147,7 +149,11 @@ def unfreeze(selector: Any = None, *, required: bool = True) -> Edit:
 
 
 def cast(policy: Any, selector: Any = None, *, required: bool = True) -> Edit:
-    """Another dtype policy, like "mixed_bfloat16", for each layer that matches (all when left out) and what is inside."""
+    """Another dtype policy, like "mixed_bfloat16", for each layer that matches (all when left out) and what is inside.
+
+    Quantised layers get float weights again, the ones that their quantised weights stand for. Policies that quantise are
+    refused: that is what `quantize` is for.
+    """
     return _edit("cast", anything() if selector is None else selector, required=required, policy=policy)
 
 
@@ -206,6 +212,49 @@ def split_activation(selector: Any = None) -> Edit:
 def merge_lora(selector: Any = None) -> Edit:
     """Add the low-rank updates of layers with LoRA to their weights, and leave LoRA out."""
     return _edit("merge_lora", anything() if selector is None else selector, required=False)
+
+
+def lora(
+    selector: Any = None,
+    rank: int = 4,
+    *,
+    alpha: float | None = None,
+    freeze_rest: bool = True,
+    seed: int | None = None,
+    required: bool = True,
+) -> Edit:
+    """Enable LoRA on each layer that matches and supports it, and freeze everything else.
+
+    Inside a layer that has no LoRA of its own, such as `MultiHeadAttention`, the layers that support it get it. What
+    supports it are `Dense`, `EinsumDense`, `Embedding`, convolutions, and layers of your own with an `enable_lora`; quantised
+    ones, too.
+
+    Args:
+        selector: Which layers; all that support it when left out.
+        rank: The rank of the update.
+        alpha: What the update is multiplied with, over the rank; the rank when left out.
+        freeze_rest: Whether everything but low-rank matrices is frozen; otherwise only the weights that LoRA updates are.
+        seed: Makes the low-rank matrices repeatable, whatever else is drawn.
+        required: Whether it is an error that no layer gets LoRA.
+    """
+    return _edit(
+        "lora", _all_if_none(selector), required=required, rank=rank, alpha=alpha, freeze_rest=freeze_rest, seed=seed
+    )
+
+
+def quantize(selector: Any = None, mode: str = "int8", *, required: bool = True) -> Edit:
+    """Quantise the weights of each layer that matches, and of what is inside, as Keras' `quantize` does.
+
+    Args:
+        selector: Which layers; all when left out. Layers that Keras cannot quantise are skipped, and a plan says why.
+        mode: "int8", "int4" or "float8".
+        required: Whether it is an error that no layer is quantised.
+    """
+    return _edit("quantize", _all_if_none(selector), required=required, mode=mode)
+
+
+def _all_if_none(selector: Any) -> Any:
+    return anything() if selector is None else selector
 
 
 def _edit(kind: str, selector: Any, *, required: bool = True, **settings: Any) -> Edit:

@@ -75,7 +75,7 @@ def test_a_recipe_says_what_the_same_edits_in_python_say():
         ('prefix = "enc_"', e.prefix("enc_")),
         ('prefix = "enc_"\nselector = "block*"', e.prefix("enc_", "block*")),
         ('cast = "mixed_bfloat16"', e.cast("mixed_bfloat16")),
-        ('cast = "int8_from_float32"\nselector = "a"', e.cast("int8_from_float32", "a")),
+        ('cast = "float16"\nselector = "a"', e.cast("float16", "a")),
         ('resize_input = [64, "any", 4]\nweights = "mean"', e.resize_input((64, None, 4), weights="mean")),
         (
             'swap_head = 10\nhead = "logits"\nactivation = "softmax"',
@@ -85,6 +85,14 @@ def test_a_recipe_says_what_the_same_edits_in_python_say():
         ('remove = "a"\ncalls = [1, "a#2"]\nkeep = 0', e.remove("a", calls=(1, "a#2"), keep=0)),
         ('splice = "a"\nbefore = "b"\nlayer = { class_name = "ReLU" }', e.splice("a", "b", layer("ReLU"))),
         ('update = { selector = "a", rate = 0.1, prefix = 1 }', e.update("a", rate=0.1, prefix=1)),
+        ('update = "a"\nrank = "high"\nmode = "fast"\nseed = "x"', e.update("a", rank="high", mode="fast", seed="x")),
+        ("quantize = true", e.quantize()),
+        ('quantize = "of_class(\'Dense\')"\nmode = "int4"', e.quantize(of_class("Dense"), "int4")),
+        ('lora = "attention*/query"', e.lora("attention*/query")),
+        (
+            'lora = "a"\nrank = 8\nalpha = 2.5\nfreeze_rest = false\nseed = 3\nrequired = false',
+            e.lora("a", 8, alpha=2.5, freeze_rest=False, seed=3, required=False),
+        ),
     ],
 )
 def test_an_edit_is_read_and_written(text, edit):
@@ -106,8 +114,33 @@ def test_every_edit_can_be_in_a_recipe_and_every_argument_has_a_reader():
     from ramet._edit import recipe_argument
 
     known = {*recipe_argument._READERS, "layer", "activation", "settings"}
-    for maker in MAKERS.values():
-        assert set(inspect.signature(maker).parameters) <= known
+    for kind, maker in MAKERS.items():
+        own = {name for edit, name in recipe_argument._OF_ONE if edit == kind}
+        assert set(inspect.signature(maker).parameters) <= known | own
+
+
+@pytest.mark.parametrize(
+    "policy", ["int8_from_float32", "int4_from_bfloat16", "int4/32_from_float32", "int8", "gptq/4/128"]
+)
+def test_a_policy_that_quantises_is_refused_with_its_place(policy):
+    error = error_of(f'[[edit]]\ncast = "{policy}"\n')
+
+    assert error.path == "recipe:2:8"
+    assert error.fix == f'write quantize = "anything()" and mode = "{policy[:4]}" instead.'
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('quantize = "a"\nmode = "int7"', "Cannot read 'mode'"),
+        ('quantize = "a"\nmode = "gptq"', "it needs calibration data"),
+        ('lora = "a"\nrank = 2.5', "Cannot read 'rank'"),
+        ('lora = "a"\nalpha = "2"', "Cannot read 'alpha'"),
+        ('lora = "a"\nfreeze_rest = 1', "Cannot read 'freeze_rest'"),
+    ],
+)
+def test_wrong_arguments_of_quantize_and_lora_are_refused(text, words):
+    assert words in error_of(f"[[edit]]\n{text}\n").summary
 
 
 @pytest.mark.parametrize(

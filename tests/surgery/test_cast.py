@@ -104,6 +104,47 @@ def test_a_policy_by_object():
     assert new.get_layer("a").dtype_policy.name == "mixed_float16"
 
 
+QUANTISED = [
+    *("int8", "int8_from_float32", "int4_from_float32", "float8_from_float32", "int8_from_mixed_bfloat16"),
+    keras.dtype_policies.QuantizedDTypePolicy("int8", "float32"),
+    keras.dtype_policies.DTypePolicyMap("float32", {"a": keras.dtype_policies.QuantizedDTypePolicy("int4", "float32")}),
+    keras.dtype_policies.serialize(keras.dtype_policies.QuantizedDTypePolicy("int8", "float32")),
+]
+
+
+@pytest.mark.parametrize("verb", ["cast", "update"])
+@pytest.mark.parametrize("policy", QUANTISED, ids=repr)
+def test_a_policy_that_quantises_is_refused_with_the_right_edit(policy, verb):
+    """It would round the weights to whole numbers."""
+    model = scrambled(model_of())
+    before = [value(v) for v in model.variables]
+    edit = e.cast(policy) if verb == "cast" else e.update("a", dtype=policy)
+
+    for act in (ramet.plan, ramet.edit):
+        with pytest.raises(EditError, match="round the weights instead of quantising") as caught:
+            act(model, edit)
+
+    assert caught.value.fix.startswith("use e.quantize(selector, ")
+    for old, now in zip(before, model.variables, strict=True):
+        np.testing.assert_array_equal(old, value(now))
+
+
+@pytest.mark.parametrize("policy", ["int32", "uint8", "bool"])
+def test_weights_are_not_rounded_to_integers(policy):
+    with pytest.raises(EditError, match=r"rounded to integers|no such dtype policy"):
+        ramet.edit(model_of(), e.cast(policy))
+
+
+def test_a_map_of_float_policies():
+    policy = keras.dtype_policies.DTypePolicyMap("float32", {"a": keras.DTypePolicy("mixed_float16")})
+
+    new = edited(model_of(), e.cast(policy))
+
+    assert new.get_layer("a").compute_dtype == "float16"
+    assert new.get_layer("b").compute_dtype == "float32"
+    assert value(new(floats(2, 4))).dtype == "float32"
+
+
 @pytest.mark.parametrize("policy", ["float33", "mixed_float", 3])
 def test_an_unknown_policy_is_refused(policy):
     with pytest.raises(ramet.errors.EditError) as caught:

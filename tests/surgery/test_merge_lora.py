@@ -7,6 +7,7 @@ from keras import layers
 
 import ramet
 from ramet import edits as e
+from ramet.errors import EditError
 from tests.support.graph_models import data_for
 from tests.support.twins import outputs
 from tests.surgery.expect import assert_close, assert_saved, edited, scrambled, value
@@ -72,14 +73,18 @@ def test_the_projections_inside_attention():
     assert_saved(new)
 
 
-def test_a_quantised_layer_is_skipped_with_a_reason():
+def test_a_quantised_layer_is_refused_with_a_way_out():
     dense = layers.Dense(6, name="w")
     model = with_lora((4,), "float32", dense)
     dense.quantize("int8")
 
-    skipped = ramet.plan(model, e.merge_lora()).steps[0].skipped
+    with pytest.raises(EditError, match="Cannot merge LoRA into 'w': it is quantised to int8") as caught:
+        ramet.edit(model, e.merge_lora())
 
-    assert [(skip.path, skip.reason) for skip in skipped] == [("w", "quantised to int8: merging would round again")]
+    assert "e.cast('float32')" in caught.value.fix
+    new = edited(edited(model, e.cast("float32")), e.merge_lora())
+    x = np.ones((2, 4), "float32")
+    assert_close(outputs(new, x), outputs(model, x), 1e-2)
 
 
 def test_a_frozen_layer_stays_frozen():

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import random
 from collections.abc import Iterator
 
-import numpy as np
+from ramet._keras import randomness
 
 
 @contextlib.contextmanager
 def drawn_from(seed: int | None) -> Iterator[None]:
-    """With a seed, whatever users' functions make draws from it; Keras' layers draw theirs from Python's generator."""
+    """With a seed, whatever users' functions make draws from it, by whichever generator; without one, nothing changes."""
     if seed is None:
         yield
         return
-    python, numpy = random.getstate(), np.random.get_state()
-    random.seed(seed)
-    np.random.seed(seed % 2**32)
-    try:
+    with randomness.drawn_from(seed):
         yield
-    finally:
-        random.setstate(python)
-        np.random.set_state(numpy)

@@ -15,7 +15,8 @@ import keras
 import numpy as np
 
 from ramet._build.build_like import build_like
-from ramet._keras import structure
+from ramet._build.draw import drawn_from
+from ramet._keras import quantization, structure
 from ramet._keras.counters import names_untouched
 from ramet._keras.unsaved import reading_configs
 from ramet.errors import CannotCopyError
@@ -23,23 +24,50 @@ from ramet.errors import CannotCopyError
 
 def reinitialise(model: Any, *, seed: int | None) -> None:
     """Give a twin fresh weights, in place. With a seed, its initialisers and generators already have theirs."""
-    python, numpy = random.getstate(), np.random.get_state()
     with names_untouched():
-        try:
-            pairs = _fresh_pairs(model, seed)
-        finally:
-            if seed is not None:
-                random.setstate(python)
-                np.random.set_state(numpy)
+        pairs = _fresh_pairs(model, seed)
     for variable, value in pairs:
         variable.assign(value)
     _reset(model, seeded=seed is not None)
 
 
-def _draw_from(seed: int, path: str) -> None:
-    """Initialisers that a layer makes for the layers inside it, and those of users, draw from the global generators."""
-    random.seed(f"{seed}/{path}")
-    np.random.seed(zlib.crc32(f"{seed}/{path}".encode()))
+def _made_from(seed: int, layer: Any, path: str) -> list[tuple[Any, Any]] | str:
+    """As `_made_again`, but what a layer draws while it is made, by whichever generator, comes from the seed."""
+
+    def made() -> list[tuple[Any, Any]] | str:
+        with drawn_from(zlib.crc32(f"{seed}/{path}".encode())):
+            return _made_again(layer)
+
+    first = made()
+    if not isinstance(first, str) and not _is_of_keras(layer):
+        again = made()
+        for (old, one), (_, other) in zip(first, again, strict=False):
+            values = keras.ops.convert_to_numpy(one), keras.ops.convert_to_numpy(other)
+            if values[0].tobytes() != values[1].tobytes():
+                raise CannotCopyError(
+                    f"Cannot give '{path}' fresh weights from a seed: its '{old.name}' is another each time it is made.",
+                    found=f"{type(layer).__name__} draws from a generator that has no seed, like numpy's default_rng()",
+                    fix="draw with numpy.random, random or keras.random, or leave seed= out.",
+                    path=path,
+                )
+    return first
+
+
+def _check_float(op: Any, path: str) -> None:
+    """Refuse quantised layers: one that is newly made holds nothing but zeros."""
+    for part in _all_layers(op):
+        mode = quantization.mode_of(part)
+        if mode not in (None, "float8"):
+            raise CannotCopyError(
+                f"Cannot give '{path}' fresh weights: '{part.name}' is quantised to {mode}, and a new one holds zeros.",
+                fix="make the float model fresh, then quantise it: ramet.edit(model, e.quantize()).",
+                path=path,
+            )
+
+
+def _is_of_keras(layer: Any) -> bool:
+    """Whether a layer, and all inside it, are of Keras' classes: these draw by generators that can be set."""
+    return all(type(part).__module__.startswith("keras.") for part in _all_layers(layer))
 
 
 def _fresh_pairs(model: Any, seed: int | None) -> list[tuple[Any, Any]]:
@@ -59,9 +87,8 @@ def _fresh_pairs(model: Any, seed: int | None) -> list[tuple[Any, Any]]:
             continue
         if not op.weights:
             continue
-        if seed is not None:
-            _draw_from(seed, path)
-        made = _made_again(op)
+        _check_float(op, path)
+        made = _made_again(op) if seed is None else _made_from(seed, op, path)
         if isinstance(made, str):
             if _owned(op) or not structure.layers_of(op):
                 raise _cannot(op, path, made)

@@ -22,7 +22,8 @@ WEIGHT_POLICIES = ("refuse", "slice", "pad", "mean", "repeat", "fresh")
 # TOML has no null: this stands for a size that may be any.
 ANY_SIZE = "any"
 _DTYPES = ("bfloat16", "float16", "float32", "float64", "mixed_bfloat16", "mixed_float16")
-_QUANTIZED = re.compile(r"\w+_from_\w+")
+_QUANTIZED = re.compile(r"(int8|int4|float8|gptq|awq)(\W\S*|_from_\w+)?")
+MODES = ("int8", "int4", "float8")
 _LAYER_KEYS = ("class_name", "config", "module", "registered_name", "build_config", "compile_config")
 
 
@@ -38,6 +39,8 @@ def read_argument(page: Page, path: KeyPath, edit: str, name: str, value: Any) -
     """
     if edit == "replace" and name == "weights":
         return _flag(page, path, name, value)
+    if (edit, name) in _OF_ONE:
+        return _OF_ONE[edit, name](page, path, name, value)
     if name == "layer":
         return _layer(page, path, value, holds_old=edit == "wrap")
     return _READERS.get(name, _setting)(page, path, name, value)
@@ -88,9 +91,34 @@ def _weights(page: Page, path: KeyPath, name: str, value: Any) -> str:
 
 
 def _dtype_policy(page: Page, path: KeyPath, name: str, value: Any) -> str:
-    if isinstance(value, str) and (value in _DTYPES or _QUANTIZED.fullmatch(value)):
+    if isinstance(value, str) and value in _DTYPES:
         return value
+    if isinstance(value, str) and (quantised := _QUANTIZED.fullmatch(value)):
+        raise problem(
+            page.at_value(path),
+            f"Cannot cast to '{value}': that would round the weights instead of quantising them",
+            fix=f'write quantize = "anything()" and mode = "{quantised[1]}" instead.',
+        )
     raise _wrong(page, path, name, "the name of a dtype policy", value, known=_DTYPES)
+
+
+def _mode(page: Page, path: KeyPath, name: str, value: Any) -> str:
+    if value in MODES:
+        return str(value)
+    if value in ("gptq", "awq"):
+        raise problem(
+            page.at_value(path),
+            f"Cannot quantise to {value} by a recipe: it needs calibration data",
+            expected=", ".join(map(repr, MODES)),
+            fix=f"in Python, make a twin and calibrate that: twin.quantize({value!r}, config=...).",
+        )
+    raise _wrong(page, path, name, ", ".join(map(repr, MODES)), value, known=MODES)
+
+
+def _real(page: Page, path: KeyPath, name: str, value: Any) -> int | float:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    raise _wrong(page, path, name, "a number", value)
 
 
 def _selector(page: Page, path: KeyPath, name: str, value: Any) -> Any:
@@ -203,4 +231,12 @@ _READERS: dict[str, _Reader] = {
     "shape": _shape,
     "text": _text,
     "weights": _weights,
+}
+# Arguments of one edit, whose names may be settings of a layer in an update.
+_OF_ONE: dict[tuple[str, str], _Reader] = {
+    ("lora", "rank"): _number,
+    ("lora", "alpha"): _real,
+    ("lora", "freeze_rest"): _flag,
+    ("lora", "seed"): _number,
+    ("quantize", "mode"): _mode,
 }

@@ -165,6 +165,23 @@ def order_variables(layer: Any, order: list[Any]) -> None:
         items[:] = sorted(items, key=lambda variable: place.get(id(variable), len(place)))
 
 
+def own_trainable(layer: Any) -> list[Any]:
+    """The variables that setting `layer.trainable` sets, too."""
+    return list(getattr(layer.__dict__[names.TRACKER], names.STORES)["trainable_variables"][1])
+
+
+def list_as_trainable(layer: Any, variable: Any, order: list[str]) -> None:
+    """List a variable among those that the flag of the layer speaks of; all in the order of these names."""
+    tracker = layer.__dict__[names.TRACKER]
+    stores, ids = getattr(tracker, names.STORES), getattr(tracker, names.STORED_IDS)
+    drop(layer, variable)
+    stores["trainable_variables"][1].append(variable)
+    ids["trainable_variables"].add(id(variable))
+    held = own_variables(layer)
+    known = dict(zip(keys_of(held), held, strict=True))
+    order_variables(layer, [known[name] for name in order if name in known])
+
+
 def set_path_like(variable: Any, other: Any) -> None:
     """Let a variable be called like another, and say that it stands there."""
     variable.__dict__[names.NAME] = other.name

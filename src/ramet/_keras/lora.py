@@ -2,29 +2,107 @@
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from typing import Any
 
 import keras
 import numpy as np
 
-_UPDATED = ("kernel", "embeddings")
+from ramet._keras import structure
+
+# `lora_kernel_a` and `lora_kernel_b` update `_kernel`, `lora_embeddings_a` and its partner `_embeddings`.
+_PREFIX, _SIDES = "lora_", ("_a", "_b")
+_CLASSES = (
+    keras.layers.Dense,
+    keras.layers.EinsumDense,
+    keras.layers.Embedding,
+    keras.layers.Conv1D,
+    keras.layers.Conv2D,
+    keras.layers.Conv3D,
+)
+
+
+def is_enabled(layer: Any) -> bool:
+    """Whether a layer has a low-rank update."""
+    return bool(getattr(layer, "lora_enabled", False))
 
 
 def targets(layer: Any) -> list[Any]:
-    """The variables that LoRA updates."""
-    return [layer.__dict__[f"_{name}"] for name in _UPDATED if f"_{name}" in layer.__dict__]
+    """The variables that LoRA updates: they stay frozen as long as it is enabled."""
+    return [variable for _, variable in _updated(layer)]
+
+
+def matrices(layer: Any) -> list[Any]:
+    """The low-rank matrices of a layer itself."""
+    held = {id(variable) for variable, _ in structure.variables_of(layer)}
+    found = [value for name, value in _attributes(layer).items() if name.startswith(_PREFIX)]
+    return [variable for variable in found if isinstance(variable, keras.Variable) and id(variable) in held]
 
 
 def merged(layer: Any) -> dict[str, Any]:
     """By name, the values of these variables with their updates added, in double precision."""
     scale = layer.lora_alpha / layer.lora_rank
     found = {}
-    for name in _UPDATED:
-        variable = layer.__dict__.get(f"_{name}")
-        if variable is not None and hasattr(layer, f"lora_{name}_a"):
-            a, b = (_wide(getattr(layer, f"lora_{name}_{side}")) for side in "ab")
-            found[variable.name] = _wide(variable) + scale * np.matmul(a, b)
+    for name, variable in _updated(layer):
+        a, b = (_wide(getattr(layer, f"{_PREFIX}{name}{side}")) for side in _SIDES)
+        found[variable.name] = _wide(variable) + scale * np.matmul(a, b)
     return found
+
+
+def objection(layer: Any) -> str | None:
+    """Why LoRA cannot be enabled on a layer, or None."""
+    if not callable(getattr(layer, "enable_lora", None)):
+        return f"{type(layer).__name__} has no enable_lora method"
+    if is_enabled(layer):
+        return f"LoRA is already enabled, with rank {getattr(layer, 'lora_rank', None)}"
+    if not layer.built:
+        return "it is not built yet"
+    for name in ("kernel_constraint", "embeddings_constraint"):
+        if getattr(layer, name, None) is not None:
+            return f"Keras has no LoRA for a layer with a {name}"
+    mode = getattr(layer, "quantization_mode", None)
+    if mode in ("float8", "gptq"):
+        return f"quantised to {mode}, and Keras has no LoRA for that"
+    return None
+
+
+def takes_alpha(layer: Any) -> bool:
+    """Whether the `enable_lora` of a layer takes an alpha."""
+    return "lora_alpha" in inspect.signature(layer.enable_lora).parameters
+
+
+def enable(layer: Any, rank: int, alpha: float | None) -> None:
+    """Call Keras' `enable_lora` of one layer."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        layer.enable_lora(rank) if alpha is None else layer.enable_lora(rank, lora_alpha=alpha)
+
+
+def added(layer: Any, rank: int) -> int | None:
+    """How many parameters LoRA would add to one of Keras' layers; None for others, and for packed weights."""
+    if type(layer) not in _CLASSES or getattr(layer, "quantization_mode", None) == "int4":
+        return None
+    shape = tuple(_attributes(layer)["_embeddings" if isinstance(layer, keras.layers.Embedding) else "_kernel"].shape)
+    return rank * (int(np.prod(shape[:-1])) + int(shape[-1]))
+
+
+def _updated(layer: Any) -> list[tuple[str, Any]]:
+    """The names that low-rank matrices speak of, each with the variable of that name."""
+    attributes = _attributes(layer)
+    found = []
+    for attribute in attributes:
+        name = attribute.removeprefix(_PREFIX).removesuffix(_SIDES[0])
+        if attribute != f"{_PREFIX}{name}{_SIDES[0]}":
+            continue
+        base = attributes.get(f"_{name}", attributes.get(name))
+        if isinstance(base, keras.Variable):
+            found.append((name, base))
+    return found
+
+
+def _attributes(layer: Any) -> dict[str, Any]:
+    return dict(layer.__dict__)
 
 
 def _wide(variable: Any) -> Any:

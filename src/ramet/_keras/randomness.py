@@ -1,4 +1,4 @@
-"""The random generators of the program: Python's, NumPy's, torch's and the one Keras keeps for itself."""
+"""The random generators of the program: Python's, NumPy's, those of the backends, and the one Keras keeps for itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _GLOBAL_GENERATOR = "global_seed_generator"
 @contextlib.contextmanager
 def randomness_untouched() -> Iterator[None]:
     """Whatever is drawn inside, the next random numbers are the ones that would have come."""
-    python, numpy, torch = random.getstate(), np.random.get_state(), _torch_state()
+    python, numpy, torch, tensorflow = random.getstate(), np.random.get_state(), _torch_state(), _tensorflow_state()
     generator = global_generator()
     try:
         yield
@@ -25,7 +25,23 @@ def randomness_untouched() -> Iterator[None]:
         random.setstate(python)
         np.random.set_state(numpy)
         _set_torch_state(torch)
+        _set_tensorflow_state(tensorflow)
         global_state("set_global_attribute")(_GLOBAL_GENERATOR, generator)
+
+
+@contextlib.contextmanager
+def drawn_from(seed: int) -> Iterator[None]:
+    """Whatever is drawn inside from any of the generators comes from this seed; afterwards they are as they were."""
+    with randomness_untouched():
+        start_alike(seed)
+        torch = sys.modules.get("torch")
+        if torch is not None and hasattr(torch, "manual_seed"):
+            torch.manual_seed(seed)
+        if keras.backend.backend() == "tensorflow":
+            sys.modules["tensorflow"].random.set_seed(seed)
+        # Keras makes another when it needs one, and takes its seed from Python's generator.
+        global_state("set_global_attribute")(_GLOBAL_GENERATOR, None)
+        yield
 
 
 def start_alike(seed: int) -> None:
@@ -63,3 +79,17 @@ def _set_torch_state(state: Any) -> None:
         torch.set_rng_state(state[0])
         if state[1] is not None:
             torch.cuda.set_rng_state_all(state[1])
+
+
+def _tensorflow_state() -> Any:
+    """The context of eager TensorFlow, its seed, and the generator that numbers the ops drawing from it."""
+    if keras.backend.backend() != "tensorflow":
+        return None
+    context = sys.modules["tensorflow.python.eager.context"].context()
+    return context, context.__dict__.get("_seed"), context.__dict__.get("_rng")
+
+
+def _set_tensorflow_state(state: Any) -> None:
+    if state is not None:
+        context, seed, generator = state
+        context.__dict__["_seed"], context.__dict__["_rng"] = seed, generator

@@ -40,7 +40,11 @@ def made_from_file(op: Any, config: dict[str, Any] | None = None) -> Any:
         again = type(op).from_config(config)
         shapes = op.get_build_config() if hasattr(op, "get_build_config") else None
         if shapes and not getattr(again, "built", True):
-            again.build_from_config(file_config(shapes))
+            with contextlib.ExitStack() as scopes:  # a map of policies goes by paths
+                above = str(getattr(op, "path", None) or "").split("/")[:-1]
+                for name in [] if isinstance(op, keras.Model) else above:
+                    scopes.enter_context(keras.name_scope(name))
+                again.build_from_config(file_config(shapes))
     return again
 
 

@@ -12,6 +12,7 @@ from ramet._select.convert import as_selector
 from ramet._select.find import Search
 from ramet._select.parameter import Parameters
 from ramet._select.selector import Selector
+from ramet.errors import ArgumentError
 
 __all__ = ["Match", "Selection", "select_in"]
 
@@ -80,6 +81,21 @@ class Selection(Shown, Sequence[Match]):
     def paths(self) -> tuple[str, ...]:
         """The path of each match."""
         return tuple(match.path for match in self.matches)
+
+    @property
+    def layers(self) -> tuple[Any, ...]:
+        """The live layers and models that match, the very objects of the model, in its order; no raw operations.
+
+        Raises:
+            ArgumentError: The selection was made in a graph, which holds no live layers.
+        """
+        found = tuple(match.live for match in self.matches if match.op.kind != "operation")
+        if any(layer is None for layer in found):
+            raise ArgumentError(
+                "Cannot give live layers: the selection was made in a graph.",
+                fix="select in the model: ramet.select(model, selector).layers.",
+            )
+        return found
 
     def __len__(self) -> int:
         return len(self.matches)

@@ -9,10 +9,11 @@ import keras
 import numpy as np
 
 from ramet._edit import Edit, Skip, Step, Touch
-from ramet._keras import structure
+from ramet._keras import lora, quantization, structure
 from ramet._surgery.activation import is_linear
 from ramet._surgery.scene import Scene
 from ramet._surgery.updating import update
+from ramet.errors import EditError
 
 _CONVOLUTIONS = (
     keras.layers.Conv1D,
@@ -57,6 +58,7 @@ def carry_out(edit: Edit, step: Step, scene: Scene) -> None:
     for item in step.touched:
         pair: _Pair = item.detail
         norm, layer = scene.op(item.path), scene.op(pair.layer)
+        _check_plain(layer, pair.layer)
         scale, shift = _scale_and_shift(norm)
         if not layer.use_bias:
             update(scene, pair.layer, {"use_bias": True})
@@ -66,6 +68,16 @@ def carry_out(edit: Edit, step: Step, scene: Scene) -> None:
         for call in scene.calls(item.path).values():
             scene.orders.at(call).keep = (0,)
         scene.changed_inside(item.path)
+
+
+def _check_plain(layer: Any, path: str) -> None:
+    """Another edit before this one may have changed what the weights of the partner mean."""
+    if quantization.mode_of(layer) is not None or lora.is_enabled(layer):
+        raise EditError(
+            f"Cannot fold a normalisation into '{path}': an edit before this one quantises it or enables LoRA.",
+            fix="fold first: put fold_batchnorm() before quantize() and lora().",
+            path=path,
+        )
 
 
 def _scale_and_shift(norm: Any) -> tuple[Any, Any]:

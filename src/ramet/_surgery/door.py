@@ -20,6 +20,7 @@ from ramet._surgery.probe import drawn_alike
 from ramet._surgery.replacing import FROM_A_FUNCTION
 from ramet._surgery.saving import makes_its_parts
 from ramet._surgery.scene import Scene
+from ramet._surgery.training import notes_on_training
 from ramet._twin.clone import clone
 from ramet._twin.pause import collector_paused
 from ramet.errors import EditError, NotAModelError, RametError
@@ -49,7 +50,8 @@ def plan(model: Any, *edits: Any) -> Plan:
         scene = Scene(model, model)
         steps = _steps(wanted, scene)
         shown = [with_adapted(step, scene, len(wanted)) for step in steps]
-    return Plan(model.name, tuple(shown), tuple(_notes(model, wanted, steps, scene)))
+    notes = [*_notes(model, wanted, steps, scene), *notes_on_training(steps, scene)]
+    return Plan(model.name, tuple(shown), tuple(notes))
 
 
 def _steps(edits: tuple[Edit, ...], scene: Scene) -> list[Step]:

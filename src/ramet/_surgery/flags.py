@@ -1,4 +1,4 @@
-"""`freeze`, `unfreeze` and `cast`: flags and dtype policies on all levels."""
+"""`freeze` and `unfreeze`: what is trained, on all levels."""
 
 from __future__ import annotations
 
@@ -6,90 +6,74 @@ from typing import Any
 
 import keras
 
-from ramet._edit import Edit, Skip, Step, Touch
-from ramet._keras import exchange
+from ramet._edit import Edit, Step, Touch
+from ramet._keras import exchange, lora, structure
 from ramet._surgery.order import inside_first
 from ramet._surgery.scene import Scene
-from ramet._surgery.updating import update
-from ramet.errors import EditError
+
+# What `Scene.flags` says of a place. The last one that speaks of a variable counts.
+FREEZE = "freeze"
+UNFREEZE = "unfreeze"
+BASE_FROZEN = "all but low-rank matrices are frozen"
+ADAPTERS = "low-rank matrices are trained"
 
 
 def touch_trainable(edit: Edit, scene: Scene) -> Step:
     """Every layer or model that matches; what is inside one goes with it."""
     word = "frozen" if edit.kind == "freeze" else "trainable"
-    touched = [
-        Touch(candidate.path, f"{candidate.op.class_name}, {word}", claims=frozenset())
-        for candidate in scene.find(edit)
-        if isinstance(scene.op(candidate.path), keras.Layer) and not scene.is_input(candidate.path)
-    ]
+    touched = []
+    for candidate in scene.find(edit):
+        op = scene.op(candidate.path)
+        if not isinstance(op, keras.Layer) or scene.is_input(candidate.path):
+            continue
+        kept = edit.kind == "unfreeze" and lora.is_enabled(op)
+        what = f"{candidate.op.class_name}, {word}{', but for the weights that LoRA updates' if kept else ''}"
+        touched.append(Touch(candidate.path, what, claims=frozenset()))
     return Step(edit, tuple(touched))
 
 
 def carry_out_trainable(edit: Edit, step: Step, scene: Scene) -> None:
     """Note the flags: they are set at the end, on what then stands at these places."""
-    scene.flags += [(item.path, edit.kind == "unfreeze") for item in step.touched]
+    scene.flags += [(item.path, FREEZE if edit.kind == "freeze" else UNFREEZE) for item in step.touched]
 
 
 def set_flags(scene: Scene) -> None:
     """Set the flags. What is trained must stand in models that are: their own flags follow, those of others do not."""
-    for path, trainable in scene.flags:
-        scene.successor(scene.op(path)).trainable = trainable
-        if trainable:
+    for path, what in scene.flags:
+        op = scene.successor(scene.op_or_twin(path))
+        if what == BASE_FROZEN:
+            _freeze_base(op)
+            continue
+        if what == ADAPTERS:
+            exchange.own_flag(op, trainable=True)
+            for matrix in (matrix for layer in _layers(op) for matrix in lora.matrices(layer)):
+                matrix.trainable = True
+        else:
+            op.trainable = what == UNFREEZE
+            # Keras sets the flag of every variable that was trained once, those that LoRA froze among them.
+            for base in (base for layer in _layers(op) if lora.is_enabled(layer) for base in lora.targets(layer)):
+                base.trainable = False
+        if what != FREEZE:
             above = [scene.op(name) for name in scene.ancestors(path)]
             for holder in (*above, scene.twin):
                 exchange.own_flag(scene.successor(holder), trainable=True)
 
 
-def touch_cast(edit: Edit, scene: Scene) -> Step:
-    """Every layer that matches; a model has no numbers of its own."""
-    policy = edit["policy"]
-    try:
-        keras.dtype_policies.get(policy)
-    except (TypeError, ValueError) as error:
-        raise EditError(
-            f"Cannot cast to {policy!r}: Keras knows no such dtype policy.",
-            found=str(error).splitlines()[0],
-            fix="pass a name like 'mixed_bfloat16', 'float16', 'float64', or a keras.dtype_policies.DTypePolicy.",
-        ) from error
-    touched, skipped = [], []
-    for candidate in scene.find(edit):
-        layer = scene.op(candidate.path)
-        if not isinstance(layer, keras.Layer) or isinstance(layer, keras.Model) or scene.is_input(candidate.path):
-            continue
-        if any(
-            isinstance(above, keras.Layer) and not isinstance(above, keras.Model) for above in _above(scene, candidate)
-        ):
-            continue  # it goes with the layer that it is inside of
-        if getattr(layer, "quantization_mode", None) is not None:
-            skipped.append(Skip(candidate.path, f"quantised to {layer.quantization_mode}"))
-            continue
-        claims = frozenset({"dtype policy"})
-        touched.append(Touch(candidate.path, f"{candidate.op.class_name}, {_name(policy)}", claims=claims))
-    return Step(edit, tuple(touched), tuple(skipped))
+def _freeze_base(root: Any) -> None:
+    """Freeze everything but low-rank matrices, which stay as they are."""
+    trained = [m for layer in _layers(root) for m in lora.matrices(layer) if m.trainable]
+    kept = {id(matrix) for matrix in trained}
+    flags = {id(layer): layer.trainable for layer in _layers(root)}
+    root.trainable = False
+    for matrix in trained:
+        matrix.trainable = True
+    around: set[int] = set()
+    for layer in _layers(root):  # what is inside comes first
+        parts = {id(part) for part in structure.inside(layer)} | set(map(id, lora.matrices(layer)))
+        if flags[id(layer)] and parts & (around | kept):
+            around.add(id(layer))
+            exchange.own_flag(layer, trainable=True)
 
 
-def carry_out_cast(edit: Edit, step: Step, scene: Scene) -> None:
-    """Change the policy of each layer, and the numbers of those whose variables have another dtype."""
-    wanted = keras.dtype_policies.get(edit["policy"])
-    policy = keras.dtype_policies.serialize(wanted)
-    for item in step.touched:
-        layer = scene.op(item.path)
-        try:
-            update(scene, item.path, {"dtype": policy})
-            for inner in reversed(inside_first(layer)[:-1]):  # the outer ones first: some decided for what is inside
-                if isinstance(inner, keras.Layer) and inner.dtype_policy.name != _name(wanted):
-                    update(scene, scene.path_of(inner), {"dtype": policy})
-                scene.orders.touch(inner)
-        except EditError as error:
-            error.add_note(
-                "Or make the model anew in this dtype and bring its weights over, ramet.transfer(model, new)."
-            )
-            raise
-
-
-def _above(scene: Scene, candidate: Any) -> list[Any]:
-    return [scene.op(path) for path in scene.ancestors(candidate.path)]
-
-
-def _name(policy: Any) -> str:
-    return str(getattr(policy, "name", policy))
+def _layers(root: Any) -> list[Any]:
+    return [op for op in inside_first(root) if isinstance(op, keras.Layer)]

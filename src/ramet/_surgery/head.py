@@ -7,7 +7,7 @@ from typing import Any
 import keras
 
 from ramet._edit import Edit, Step, Touch
-from ramet._keras import structure
+from ramet._keras import lora, quantization, structure
 from ramet._surgery.scene import Scene
 from ramet._surgery.updating import update
 from ramet._weights.policy import check_policy
@@ -42,6 +42,7 @@ def touch(edit: Edit, scene: Scene) -> Step:
     path = _head(edit, scene)
     layer = scene.op(path)
     width = _width(layer)
+    _check_plain(layer, path)
     classes = edit["classes"]
     if isinstance(classes, bool) or not isinstance(classes, int) or classes < 1:
         raise EditError(
@@ -63,6 +64,7 @@ def carry_out(edit: Edit, step: Step, scene: Scene) -> None:
     """Another width, with new weights or the old ones made to fit."""
     head, *others = step.touched
     layer = scene.op(head.path)
+    _check_plain(layer, head.path)
     old = list(layer.weights)
     update(scene, head.path, settings_of(step), policy=edit["weights"])
     if edit["weights"] == "fresh":
@@ -77,6 +79,23 @@ def settings_of(step: Step) -> dict[str, Any]:
     if step.edit["activation"] is not None:
         settings["activation"] = step.edit["activation"]
     return settings
+
+
+def _check_plain(layer: Any, path: str) -> None:
+    """Refuse a head whose new weights would be quantised zeros, or random and frozen."""
+    mode = quantization.mode_of(layer)
+    if mode is not None:
+        raise EditError(
+            f"Cannot swap the head at '{path}': it is quantised to {mode}.",
+            fix=f"make it float first, model = ramet.edit(model, e.cast('float32', {path!r})), and quantise at the end.",
+            path=path,
+        )
+    if lora.is_enabled(layer):
+        raise EditError(
+            f"Cannot swap the head at '{path}': it has LoRA enabled, and its new kernel would be random and frozen.",
+            fix=f"merge first, model = ramet.edit(model, e.merge_lora({path!r})).",
+            path=path,
+        )
 
 
 def _begin_anew(layer: Any, old: list[Any], scene: Scene) -> None:

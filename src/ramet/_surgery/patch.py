@@ -12,7 +12,7 @@ from typing import Any
 
 import keras
 
-from ramet._keras import exchange, layers
+from ramet._keras import exchange, layers, quantization
 from ramet._surgery.alike import alike, reached
 from ramet._weights.policy import adapt
 from ramet.errors import EditError
@@ -22,7 +22,14 @@ Fit = Callable[[Any, Any, str], Any]
 
 
 def patch(
-    layer: Any, as_it_is: Any, changed: Any, path: str, *, policy: str = "refuse", fit: Fit | None = None
+    layer: Any,
+    as_it_is: Any,
+    changed: Any,
+    path: str,
+    *,
+    policy: str = "refuse",
+    fit: Fit | None = None,
+    quantised: bool = False,
 ) -> dict[int, Any]:
     """Change a layer in place. Returns, by the id of each new variable, the old one that it stands for.
 
@@ -33,6 +40,7 @@ def patch(
         path: Where the layer stands.
         policy: What happens to weights whose shape changes.
         fit: Makes their values instead, where another shape alone does not say how.
+        quantised: Whether quantised weights may change, too: the caller gives them their values.
     """
     fit = fit or (lambda old, new, where: _fitted(old, new, policy, where))
     successors: dict[int, Any] = {}
@@ -46,6 +54,8 @@ def patch(
         inner = [layers.layers_by_place(one) for one in (ours, same, other)]
         shared = inner[0].keys() & inner[1].keys() & inner[2].keys()
         kept = {name for name in shared if type(inner[1][name]) is type(inner[2][name]) is type(inner[0][name])}
+        if not quantised:
+            _check_quantised(ours, other, where)
         successors |= _patch_one(ours, same, other, where, kept, fit)
         waiting.extend(
             (inner[0][name], inner[1][name], inner[2][name], f"{where}/{inner[0][name].name}") for name in sorted(kept)
@@ -77,6 +87,21 @@ def _patch_one(ours: Any, same: Any, other: Any, path: str, kept: set[str], fit:
     return successors
 
 
+def _check_quantised(ours: Any, other: Any, path: str) -> None:
+    """Refuse other shapes for weights that mean nothing without their scales, and may be packed two to a byte."""
+    mode = quantization.mode_of(ours) or quantization.mode_of(other)
+    if mode is None or mode == "float8":
+        return
+    held, made = ([(v.name, tuple(v.shape), str(v.dtype)) for v in layers.own_variables(one)] for one in (ours, other))
+    if sorted(held) != sorted(made):
+        raise EditError(
+            f"Cannot change the weights of '{path}': it is quantised to {mode}.",
+            found=f"weights that would have to change: {', '.join(sorted({name for name, _, _ in set(held) ^ set(made)}))}",
+            fix="first make it float, model = ramet.edit(model, e.cast('float32')); quantise again at the end.",
+            path=path,
+        )
+
+
 def _check_plain(value: Any, name: str, path: str) -> None:
     """What holds layers or variables, as a list or a function may, is not taken over: those of the layer would be lost."""
     if any(isinstance(item, keras.Layer | keras.Variable) for item in reached(value)):
@@ -91,7 +116,7 @@ def _patch_variables(ours: Any, same: Any, other: Any, path: str, fit: Fit) -> d
     """The variables: old ones where nothing about them differs, the changed layer's with the old values elsewhere."""
     held = layers.own_variables(ours)
     references = layers.own_variables(same)
-    if layers.keys_of(held) != layers.keys_of(references):
+    if sorted(layers.keys_of(held)) != sorted(layers.keys_of(references)):
         raise EditError(
             f"Cannot update '{path}': made again from its config, it has other variables.",
             expected=", ".join(v.name for v in held) or "none",
@@ -99,7 +124,10 @@ def _patch_variables(ours: Any, same: Any, other: Any, path: str, fit: Fit) -> d
             fix="replace the layer instead.",
             path=path,
         )
-    old_by_key = dict(zip(layers.keys_of(held), zip(held, references, strict=True), strict=True))
+    # What was quantised has its variables in another order than what is made quantised.
+    by_key = dict(zip(layers.keys_of(references), references, strict=True))
+    keys = layers.keys_of(held)
+    old_by_key = {key: (mine, by_key[key]) for key, mine in zip(keys, held, strict=True)}
     successors: dict[int, Any] = {}
     order = []
     made = layers.own_variables(other)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import random
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import keras
-import numpy as np
 
 from ramet._build.build_like import build_like
+from ramet._keras import randomness
 from ramet._keras.counters import names_untouched
 from ramet.errors import EditError
 
@@ -73,14 +72,8 @@ def _without_shapes(config: Any) -> Any:
 
 def drawn_alike(make: Callable[[], Any], seed: int = 0) -> Any:
     """Whatever is drawn at random while a layer is made is drawn the same each time, and the generators are put back."""
-    python, numpy = random.getstate(), np.random.get_state()
-    try:
-        random.seed(seed)
-        np.random.seed(seed)
+    with randomness.drawn_from(seed):
         return make()
-    finally:
-        random.setstate(python)
-        np.random.set_state(numpy)
 
 
 def _cannot(layer: Any, path: str, error: Exception) -> EditError:

@@ -13,9 +13,9 @@ import keras
 
 from ramet._capture.masks import mask_kinds
 from ramet._capture.sequence import ordered
-from ramet._keras import structure
+from ramet._keras import lora, quantization, structure
 from ramet._keras.counters import names_untouched
-from ramet._keras.policies import policies_kept
+from ramet._keras.policies import effective, policies_kept
 from ramet._keras.reload import file_config, made_from_file
 from ramet._keras.unsaved import reading_configs
 from ramet._surgery.naming import chosen_by_keras
@@ -140,7 +140,13 @@ def _said(op: Any) -> str:
             config = file_config(config)
     except Exception as error:  # noqa: BLE001  # a user's get_config may raise anything
         return f"{type(error).__name__}"
-    return canonical({key: value for key, value in config.items() if key not in ("name", "trainable")})
+    unsaid = {"name", "trainable"}
+    if isinstance(op, keras.Layer) and "dtype" in config:
+        # Parts that a holder makes have its map of policies where ours have the policy that the map says for them.
+        config["dtype"] = getattr(effective(op), "name", None)
+        # Saving merges low-rank updates into the weights, and the policy says how these are quantised.
+        unsaid |= {"lora_rank", "lora_alpha", "quantization_config"}
+    return canonical({key: value for key, value in config.items() if key not in unsaid})
 
 
 def canonical(value: Any) -> str:
@@ -160,8 +166,12 @@ def canonical(value: Any) -> str:
 
 
 def _variables(op: Any) -> str:
-    found = [variable for variable, is_weight in structure.variables_of(op) if is_weight]
-    return str([(tuple(variable.shape), str(variable.dtype)) for variable in found])
+    """The shapes and dtypes of an op's weights, without low-rank updates, which a file has merged."""
+    merged = {id(matrix) for matrix in lora.matrices(op)} if lora.is_enabled(op) else set()
+    found = [variable for variable, is_weight in structure.variables_of(op) if is_weight and id(variable) not in merged]
+    said = [(tuple(variable.shape), str(variable.dtype)) for variable in found]
+    # A layer that was quantised lists them in another order than one that is made quantised.
+    return str(said if quantization.mode_of(op) is None else sorted(said))
 
 
 def _trained(op: Any) -> list[bool]:

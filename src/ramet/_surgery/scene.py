@@ -42,7 +42,7 @@ class Scene:
         self.adapted: list[AdaptedWeight] = []  # weights that were made to fit
         self.updated: list[str] = []  # paths of layers whose settings were changed
         self.changed_settings: list[tuple[Any, Any]] = []  # settings of layers, each before and after
-        self.flags: list[tuple[str, bool]] = []  # paths, and whether what stands there is trained
+        self.flags: list[tuple[str, str]] = []  # paths, and what becomes of the flags there; see flags.py
         places, twins = places_below(model), places_below(twin)
         self._live = {place.path: place.op for place in places}
         self._search = Search(Catalog(self.graph, self._live))  # the ops are listed once for all edits
@@ -50,6 +50,7 @@ class Scene:
         self._places: dict[int, list[str]] = {}
         for place in twins:
             self._places.setdefault(id(place.op), []).append(place.path)
+        self._numbers = {key: number for number, key in enumerate(self._places)}
         self._inside: dict[str, Any] = {}
         for place in twins:
             if place.same_as is None:
@@ -84,6 +85,10 @@ class Scene:
     def path_of(self, op: Any) -> str:
         """Where an op of the twin stands first."""
         return self._places[id(op)][0]
+
+    def order_of(self, op: Any) -> int:
+        """A number that grows in the order in which the ops of the twin are told."""
+        return self._numbers[id(op)]
 
     def holder(self, path: str) -> Any:
         """The twin's model or layer that holds the op at a path directly."""

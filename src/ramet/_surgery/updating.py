@@ -12,6 +12,7 @@ import numpy as np
 
 from ramet._edit import AdaptedWeight, Edit, Skip, Step, Touch
 from ramet._keras import layers as parts_of
+from ramet._keras import lora, policies, quantization
 from ramet._keras.unsaved import reading_configs
 from ramet._surgery.patch import patch
 from ramet._surgery.probe import made_twice
@@ -34,6 +35,7 @@ def touch(edit: Edit, scene: Scene) -> Step:
         if not isinstance(scene.op(candidate.path), keras.Layer) or config is None:
             reason = candidate.op.no_config or "a raw operation has no settings to change"
             raise _cannot(candidate.path, f"it cannot say its settings ({reason})")
+        _check_settings(scene.op(candidate.path), settings, candidate.path)
         known = {str(key) for key, _ in config.pairs} | _UNSAID
         for name in settings:
             if name not in known:
@@ -50,6 +52,60 @@ def touch(edit: Edit, scene: Scene) -> Step:
         claims = frozenset(f"setting {name}" for name in settings)
         touched.append(Touch(candidate.path, f"{candidate.op.class_name}, {', '.join(changed)}", claims=claims))
     return Step(edit, tuple(touched), tuple(skipped))
+
+
+def policy_of(policy: Any, verb: str) -> Any:
+    """The dtype policy that was asked for; one that Keras does not know or that quantises is refused.
+
+    Args:
+        policy: A name, a policy, a map of policies, or the config of one.
+        verb: What was asked for, for messages.
+    """
+    try:
+        found = keras.dtype_policies.get(policy)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        if isinstance(policy, str) and policy in quantization.modes():
+            raise _quantises(policy, policy, verb) from error
+        raise EditError(
+            f"Cannot {verb} to {policy!r}: Keras knows no such dtype policy.",
+            found=str(error).splitlines()[0],
+            fix="pass a name like 'mixed_bfloat16', 'float16', 'float64', or a keras.dtype_policies.DTypePolicy.",
+        ) from error
+    quantised = next((one for one in policies.parts_of(found) if one.quantization_mode is not None), None)
+    if quantised is not None:
+        raise _quantises(quantised.name, quantised.quantization_mode, verb)
+    return found
+
+
+def _quantises(name: str, mode: str, verb: str) -> EditError:
+    way = f"use e.quantize(selector, {mode!r})."
+    if mode in quantization.CALIBRATED:
+        way = f"make a twin and calibrate that: twin = ramet.clone(model); twin.quantize({mode!r}, config=...)."
+    return EditError(
+        f"Cannot {verb} to {name!r}: that would round the weights instead of quantising them.",
+        found=f"a policy that quantises to {mode}",
+        fix=way,
+    )
+
+
+def _check_settings(layer: Any, settings: dict[str, Any], path: str) -> None:
+    """Refuse settings that no config alone can bring into force."""
+    if "dtype" in settings:
+        policy_of(settings["dtype"], f"update '{path}'")
+        if quantization.mode_of(layer) is not None:
+            raise EditError(
+                f"Cannot update the dtype of '{path}': it is quantised to {quantization.mode_of(layer)}.",
+                fix="use e.cast(policy, selector), which gives it float weights.",
+                path=path,
+            )
+    for name in ("lora_rank", "lora_alpha"):
+        if name in settings:
+            way = "e.merge_lora() first, then e.lora" if lora.is_enabled(layer) else "e.lora"
+            raise EditError(
+                f"Cannot update '{path}' with {name}={settings[name]!r}: LoRA is enabled, not configured.",
+                fix=f"use {way}(selector, rank=..., alpha=...).",
+                path=path,
+            )
 
 
 def carry_out(edit: Edit, step: Step, scene: Scene) -> None:

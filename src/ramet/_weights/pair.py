@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ramet._capture.tree import Place
-from ramet._keras import names
+from ramet._keras import names, quantization
 from ramet._weights.derived import needs_refresh
 from ramet._weights.policy import is_inexact
 from ramet._weights.variable import Weight, places_of, weights_at
@@ -86,6 +86,7 @@ def _find(source: Any, target: Any) -> Pair:
     ours = {weight.slot.path: weight for weight in weights_at(there)}
     theirs = {weight.slot.path: weight for weight in weights_at(here)}
     _check_alike(ours, theirs, source.name, target.name)
+    _check_modes(there, here, source.name, target.name)
     chosen: dict[int, tuple[Any, Any, str]] = {}
     for path, weight in theirs.items():
         mine, variable = ours[path].variable, weight.variable
@@ -128,6 +129,18 @@ def _check_alike(ours: dict[str, Weight], theirs: dict[str, Weight], source: str
         first = first or path
     if missing:
         raise _misfit(source, target, missing, first)
+
+
+def _check_modes(there: list[Place], here: list[Place], source: str, target: str) -> None:
+    """The same bytes mean other weights where layers are quantised in other ways."""
+    ours, theirs = ({place.path: quantization.mode_of(place.op) for place in places} for places in (there, here))
+    other = [path for path, mode in theirs.items() if mode != ours.get(path, mode)]
+    if other:
+        told = [
+            f"'{path}' is {ours[path] or 'float'} in the source and {theirs[path] or 'float'} in the target"
+            for path in other
+        ]
+        raise _misfit(source, target, told, other[0])
 
 
 def _misfit(source: str, target: str, problems: list[str], path: str | None) -> WeightsDoNotFitError:

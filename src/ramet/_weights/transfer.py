@@ -10,6 +10,7 @@ import numpy as np
 from ramet._arguments import check_flag
 from ramet._capture.tree import Place
 from ramet._graph import escape
+from ramet._keras import quantization
 from ramet._weights.blocks import blocks_of, merged_before, why_not_by_axis
 from ramet._weights.derived import needs_refresh, other_vocabularies, refresh
 from ramet._weights.loop import settle
@@ -50,6 +51,8 @@ def transfer(
     renamed = renamed_paths([slot.path for slot in origin.slots], rename)
     plan = _Plan(origin, policy, {place.path: place.op for place in places}, target)
     plan.decide(weights, match(origin.slots, slots, renamed), selected_paths(target, slots, select))
+    if plan.rounded and not dry_run:
+        raise _quantised(plan.rounded, origin.name, target.name)
     if plan.misfits and not dry_run:
         raise _misfit(plan.misfits, origin.name, target.name)
     if not plan.found_any and not dry_run and (weights or origin.slots):
@@ -75,6 +78,7 @@ class _Plan:
     lines: list[TransferredWeight] = field(default_factory=list)
     writes: list[tuple[Any, Any]] = field(default_factory=list)  # a variable, and a variable or an array for it
     misfits: list[TransferredWeight] = field(default_factory=list)
+    rounded: list[TransferredWeight] = field(default_factory=list)  # quantised on one side, or in another way
     used: dict[str, str] = field(default_factory=dict)  # source path -> why not, empty if it filled a weight
 
     def decide(self, weights: list[Weight], matches: dict[str, Match], selected: set[str]) -> None:
@@ -98,6 +102,10 @@ class _Plan:
         live = self.origin.variable(there.path)
         if live is weight.variable:
             return self._tell(slot, one, "copied")  # the two models share it
+        other = self._quantised_otherwise(there, slot)
+        if other is not None:
+            self._leave(slot, one, other)
+            return self.rounded.append(self.lines[-1])
         if not self._dtype_fits(there, slot):
             return self._leave(slot, one, f"{there.dtype} cannot become {slot.dtype}")
         if there.shape == slot.shape:
@@ -140,6 +148,22 @@ class _Plan:
         return any(line.outcome != "left" for line in self.lines) or (
             self.policy == "fresh" and any(line.source is not None for line in self.lines)
         )
+
+    def _quantised_otherwise(self, there: Slot, slot: Slot) -> str | None:
+        """How the two sides are quantised, where that is not alike; or None."""
+        here = quantization.mode_of(self.layers.get(slot.owner))
+        if self.origin.layers:
+            mode = quantization.mode_of(self.origin.layers.get(there.owner))
+        else:  # arrays without a model: whole numbers beside a scale of theirs are quantised
+            beside = {one.name: one for one in self.origin.slots if one.owner == there.owner}
+            whole = any(f"{name}_scale" in beside and not is_inexact(one.dtype) for name, one in beside.items())
+            if whole == (here is not None and here != "float8"):
+                return None
+            mode = "whole numbers" if whole else None
+        if mode == here:
+            return None
+        told = [f"quantised to {way}" if way else "float" for way in (mode, here)]
+        return f"{told[0]} in the source and {told[1]} in the target"
 
     def _dtype_fits(self, there: Slot, slot: Slot) -> bool:
         """Whether the values survive: floats are cast to floats, integers only where every one of them fits."""
@@ -232,6 +256,17 @@ def _nothing(
         expected=f"paths such as {listed([escape(weight.slot.path) for weight in weights])}" if weights else None,
         found=f"{found}{f'; and {len(unused) - 3} more' if len(unused) > 3 else ''}" or None,
         fix="say which is which with rename={'old/path': 'new/path'}; dry_run=True shows what would match.",
+    )
+
+
+def _quantised(rounded: list[TransferredWeight], source: str, target: str) -> WeightsDoNotFitError:
+    first = rounded[0]
+    return WeightsDoNotFitError(
+        f"Cannot transfer from {source} to '{target}': their layers are not quantised alike.",
+        found=f"'{first.path}' is {first.reason}",
+        fix="make both float, ramet.edit(model, e.cast('float32')), or quantise both in the same way, "
+        "ramet.edit(model, e.quantize()); or select other layers with select=. Nothing was written.",
+        path=first.path,
     )
 
 
