@@ -591,6 +591,33 @@ def the_update_is_added_to_the_kernel(_path):
     assert len(edited.weights) == 4
 
 
+@oracle("edit", "lora")
+def a_low_rank_update_begins_at_nothing_and_is_added_to_the_kernel(_path):
+    w = Weights()
+    down, up = kernels((4, 2), (2, 5))
+    edited = ramet.edit(linear(w, "a", "b"), e.lora("a", rank=2, alpha=6))
+    close(run(edited, X), dense(dense(X, *w.a), *w.b))
+    assert [v.name for v in edited.trainable_variables] == ["lora_kernel_a", "lora_kernel_b"]
+    edited.get_layer("a").lora_kernel_a.assign(down)
+    edited.get_layer("a").lora_kernel_b.assign(up)
+    close(run(edited, X), dense(dense(X, w.a[0] + 6 / 2 * down @ up, w.a[1]), *w.b))
+
+
+@oracle("edit", "quantize")
+def kernels_become_whole_numbers_with_a_scale_for_each_unit(_path):
+    w = Weights()
+    edited = ramet.edit(linear(w, "a", "b"), e.quantize("a"))
+    scale = 127 / np.abs(w.a[0]).max(axis=0)
+    close(numpy_of(edited.get_layer("a").kernel_scale), scale, 1e-3)
+    whole = keras.ops.convert_to_numpy(edited.get_layer("a").kernel)
+    assert whole.dtype == "int8"
+    assert np.abs(whole - np.round(w.a[0] * scale)).max() <= 1
+    close(run(edited, X), dense(dense(X, *w.a), *w.b), 0.1)
+    back = ramet.edit(edited, e.cast("float32"))
+    close(numpy_of(back.get_layer("a").kernel), whole / scale, 1e-3)
+    assert len(back.trainable_variables) == 4
+
+
 # Commands.
 
 

@@ -10,7 +10,7 @@ from keras import layers
 import ramet
 from ramet import edits as e
 from ramet import named
-from ramet.errors import EditError
+from ramet.errors import EditError, LostOnSaveWarning
 from tests.support.state_models import floats
 from tests.surgery.expect import assert_saved, edited, value, variables
 
@@ -183,7 +183,8 @@ def test_quantised_layers_get_it_too(mode, order):
 
 def test_a_loaded_model_computes_the_same(tmp_path):
     new = fit(edited(attention(), e.lora([QUERIES, "head"], rank=2, alpha=3)))
-    new.save(tmp_path / "new.keras")
+    with pytest.warns(LostOnSaveWarning, match="mha_1"):  # what is trained inside a composite layer
+        new.save(tmp_path / "new.keras")
 
     loaded = keras.models.load_model(tmp_path / "new.keras", compile=False)
 
@@ -360,7 +361,7 @@ def test_lora_keeps_the_class_of_a_model():
 
 
 def note_of(model, *edits):
-    notes = ramet.plan(model, *edits).notes
+    notes = [note for note in ramet.plan(model, *edits).notes if "does not save these flags" not in note]
     return notes[-1] if notes else ""
 
 

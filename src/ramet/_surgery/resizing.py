@@ -25,7 +25,7 @@ from ramet._build.positions import (
 from ramet._build.weight_axes import Answer, Use, answer_for, arguments_of_layer, known_outputs
 from ramet._edit import AdaptedWeight, Edit, Step, Touch
 from ramet._keras import layers as parts_of
-from ramet._keras import structure
+from ramet._keras import quantization, structure
 from ramet._surgery.order import inside_first
 from ramet._surgery.patch import patch
 from ramet._surgery.probe import made_twice
