@@ -354,6 +354,12 @@ class Refit:
         # As many values in another shape fit into the same weights, and are scrambled there.
         if ours == theirs and _changed_count(tracked, "old") != _changed_count(tracked, "new"):
             return
+        if quantization.mode_of(layer) is not None:
+            raise EditError(
+                f"Cannot change the weights of '{path}': it is quantised to {quantization.mode_of(layer)}.",
+                fix="first make it float, model = ramet.edit(model, e.cast('float32')); quantise again at the end.",
+                path=path,
+            )
         if self.policy != "fresh":
             raise self._cannot(
                 path,
