@@ -134,7 +134,7 @@ def test_a_file_that_keras_refuses_is_a_file_that_cannot_be_read(ramet, own_laye
     done = ramet("clone", "own.keras", "out.keras", "--import", "empty_module")
 
     assert (done.code, done.out) == (3, "")
-    assert done.err.startswith(f"Cannot load 'own.keras': Keras {keras.__version__} does not take it.\n")
+    assert done.err.startswith(f"Cannot load 'own.keras': Keras {keras.__version__} does not take the model in it.\n")
     assert "--import" in done.err
 
 

@@ -30,7 +30,7 @@ masked (Functional)  1,600 parameters
   keep       Input      (None, None) bool optional
   embedding  Embedding  (None, None, 16) float32    <- tokens  makes mask: not_equal
   not_equal  NotEqual   (None, None) bool           <- tokens, 0
-  lstm       LSTM       (None, None, 8)             <- embedding, training=False  mask: not_equal implicit
+  lstm       LSTM       (None, None, 8)             <- embedding  mask: not_equal implicit
   attention  Attention  (None, None, 8)             <- [lstm, lstm]  mask: [keep, None] explicit  -> output"""
     )
 

@@ -116,7 +116,7 @@ def _on_labelled(make=_new):
     def model(cls):
         if not BUILT:
             return keras.Sequential([make(cls)])
-        inputs = {"images": keras.Input(IMAGE), "labels": keras.Input((5,))}
+        inputs = {"images": keras.Input(IMAGE, name="images"), "labels": keras.Input((5,), name="labels")}
         return keras.Model(inputs, make(cls)(inputs))
 
     return model

@@ -176,22 +176,33 @@ def load(path: Path, options: argparse.Namespace, custom: dict[str, Any]) -> Any
                 fix="give the .keras file of the model.",
                 path=str(path),
             )
+        import keras
+
+        from ramet._cli.load_problem import load_problem
+
+        def loaded(*, compiled: bool) -> Any:
+            objects = {**_optimizers(), **custom}
+            with warnings.catch_warnings():
+                # Keras speaks to whoever wrote the model; whoever loads its file cannot change it.
+                warnings.filterwarnings("ignore", message="Do not pass an `input_shape`")
+                return keras.saving.load_model(path, objects, compile=compiled, safe_mode=not options.trust)
+
+        try:
+            return loaded(compiled=not options.no_compile)
+        except Exception as error:  # Keras raises anything
+            raise load_problem(path, file, keras.__version__, error, lambda: loaded(compiled=False)) from error
+
+
+def _optimizers() -> dict[str, Any]:
+    """Keras' optimizers by name.
+
+    Torch has classes of its own for some, which its files name. Other backends would import these, and could not train.
+    """
     import keras
 
-    try:
-        return keras.saving.load_model(path, custom_objects=custom, safe_mode=not options.trust)
-    except Exception as error:
-        raise ModelFileError(
-            f"Cannot load '{printable(str(path))}': Keras {keras.__version__} does not take it.",
-            found=printable(f"{type(error).__name__}: {_shortened(str(error))}"),
-            fix="if it names a class of your own, give its module with --import; else see `ramet show` and `ramet scan`.",
-            path=str(path),
-        ) from error
+    from ramet._files.scan.names import TORCH_OPTIMIZERS
 
-
-def _shortened(text: str, limit: int = 300) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= limit else f"{line[: limit - 3]}..."
+    return {name: getattr(keras.optimizers, name) for name in TORCH_OPTIMIZERS}
 
 
 def parameters_of(model: Any) -> int:

@@ -47,13 +47,19 @@ def add_loading(parser: argparse.ArgumentParser) -> None:
         "what it defines is trusted",
     )
     group.add_argument(
+        "--no-compile",
+        action="store_true",
+        help="load layers and weights only, without optimizer, loss and metrics",
+    )
+    group.add_argument(
         "--trust", action="store_true", help="load the file also when the scan finds code in it, which may then run"
     )
 
 
 def loading_arguments(options: argparse.Namespace) -> list[str]:
     """What was said about loading, but for the backend, as arguments once more."""
-    return [*(f"--import={name}" for name in options.modules), *(["--trust"] if options.trust else [])]
+    flags = {"--no-compile": options.no_compile, "--trust": options.trust}
+    return [*(f"--import={name}" for name in options.modules), *(flag for flag, is_set in flags.items() if is_set)]
 
 
 def add_seed(parser: argparse.ArgumentParser, purpose: str) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from ramet._files.frozen import freeze_settings
-from ramet._files.legacy import legacy_variables
+from ramet._files.legacy import legacy_variables, legacy_weights
 from ramet._files.level import functional_level, sequential_level
 from ramet._files.limits import Limits
 from ramet._files.listing import ArraySpec, Listing
 from ramet._files.part import Part, parts_below
 from ramet._files.record import Record
 from ramet._files.text import Json
-from ramet._files.variable import NON_TRAINABLE, variable_names
+from ramet._files.variable import is_trainable, variable_names
 from ramet._files.weight_tree import WeightTree
 from ramet._graph import FrozenDict, Graph, GraphError, Op, VariableSpec, escape, lint
 
@@ -47,8 +47,11 @@ def assemble(root: Record | None, listing: Listing, limits: Limits, *, legacy: b
         legacy: whether the weights file is of Keras 2, which names weights instead of counting them.
     """
     tree = WeightTree(Listing() if legacy else listing)
-    parts = parts_below(root, tree)
-    named = legacy_variables(parts, listing) if legacy else {}
+    if legacy and root is None:
+        parts, named = legacy_weights(listing)
+    else:
+        parts = parts_below(root, tree)
+        named = legacy_variables(parts, listing) if legacy else {}
     arrays: dict[str, str] = {}
     ops: dict[int, Op] = {}
     # From the last part to the first: what is inside a part comes after it, and an op needs its inside.
@@ -162,9 +165,12 @@ def _numbered(part: Part, tree: WeightTree) -> list[tuple[str, str, ArraySpec]]:
 def _variables(part: Part, found: list[tuple[str, str, ArraySpec]], arrays: dict[str, str]) -> tuple[VariableSpec, ...]:
     if part.same_as is not None:
         return ()
-    trainable = part.record is None or part.record.setting("trainable") is not False
+    config = (part.record.config if part.record else None) or {}
+    weight = not part.is_state
+    trainable = weight and config.get("trainable") is not False
     specs = []
     for name, real, spec in found:
         arrays[f"{part.path}/{name}" if part.path else name] = real
-        specs.append(VariableSpec(name, spec.shape, spec.dtype, trainable=trainable and name not in NON_TRAINABLE))
+        own = trainable and is_trainable(name, config)
+        specs.append(VariableSpec(name, spec.shape, spec.dtype, trainable=own, weight=weight))
     return tuple(specs)

@@ -1,18 +1,23 @@
-"""Models in the HDF5 format of Keras 2: the config stands in an attribute, weights under the names of layers."""
+"""Models and weights in the HDF5 format of Keras 2: weights are saved under the names of layers, the config in an attribute."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from ramet._files.known import class_inside
 from ramet._files.limits import Limits
 from ramet._files.listing import ArraySpec, Listing
-from ramet._files.part import Part
-from ramet._files.problem import misfit
+from ramet._files.part import UNKNOWN, Part
+from ramet._files.problem import ModelFileError, misfit
 from ramet._files.text import Json, read_json
+from ramet._graph import escape
 
-__all__ = ["legacy_config", "legacy_variables"]
+__all__ = ["legacy_config", "legacy_variables", "legacy_weights", "names_weights"]
+
+# By the path of an op: name, path in the file, what it is.
+Variables: TypeAlias = dict[str, list[tuple[str, str, ArraySpec]]]
 
 _WEIGHTS = "model_weights"
 _OWN = "top_level_model_weights"
@@ -27,32 +32,104 @@ def legacy_config(listing: Listing, limits: Limits) -> dict[str, Json]:
     return found
 
 
-def legacy_variables(parts: list[Part], listing: Listing) -> dict[str, list[tuple[str, str, ArraySpec]]]:
+def names_weights(listing: Listing) -> bool:
+    """Whether a weights file names its layers and weights, as `save_weights("w.h5")` of Keras 2 does."""
+    root = listing.group(_root(listing))
+    return "layer_names" in root.orders or any("weight_names" in group.orders for group in listing.groups.values())
+
+
+def legacy_weights(listing: Listing) -> tuple[list[Part], Variables]:
+    """The layers and variables that a weights file without a config tells of.
+
+    Each layer lists its weights by name: `lstm/lstm_cell/kernel:0`. Between the name of the layer and that of the weight
+    stand the layers inside it; nested models leave their own name out.
+
+    Returns:
+        The model, then its layers, each before what is inside it; and the variables of each, by its path.
+    """
+    parts = [Part(None, "weights", UNKNOWN, "model", None)]
+    known: dict[str, Part] = {}
+    found = _Found(listing)
+    for layer, group, names in _layers(listing):
+        outer = parts[0] if layer == _OWN else _inside(parts[0], layer, known, parts)
+        for name in names:
+            *above, _ = name.removeprefix(f"{layer}/").split("/")
+            owner = outer
+            for step in filter(None, above if layer != _OWN else ()):
+                owner = _inside(owner, step, known, parts)
+            found.add(owner, layer, group, name)
+    return parts, found.variables
+
+
+def _inside(owner: Part, name: str, known: dict[str, Part], parts: list[Part]) -> Part:
+    """The layer of that name inside another, made when it is first asked for."""
+    own_id = name.replace("/", "_") or "unnamed"
+    path = f"{owner.path}/{own_id}" if owner.path else own_id
+    if path not in known:
+        known[path] = Part(None, name, UNKNOWN, "layer", None, id=own_id, path=path)
+        owner.called.append(known[path])
+        parts.append(known[path])
+    return known[path]
+
+
+def legacy_variables(parts: list[Part], listing: Listing) -> Variables:
     """The variables of each op, by its path: name, path in the file, what it is.
 
     The file has them under the name of the outermost layer, each with a name of its own: `inner/dense/kernel:0`. The last
     part is the variable's name, the one before that of the layer it belongs to. Layers that only these names tell of, such as
     the cell of an LSTM, are added to the parts.
     """
-    root = _WEIGHTS if _WEIGHTS in listing.groups else ""
-    found: dict[str, list[tuple[str, str, ArraySpec]]] = {}
-    taken: dict[str, Counter[str]] = {}
+    found = _Found(listing)
     below = _below(parts)
-    for layer in listing.group(root).groups:
-        group = f"{root}/{layer}" if root else layer
-        owners = _Owners(below.get(layer, {}), parts)
-        for name in listing.group(group).orders.get("weight_names", ()):
-            real = f"{group}/{name}".replace("//", "/")
-            if real not in listing.arrays:
-                continue
-            *above, last = name.split("/")
-            owner = owners.at(above) or owners.named(layer) or (parts[0] if layer == _OWN else None)
+    for layer, group, names in _layers(listing):
+        owners = _Owners(below.get(layer.replace("/", "_"), {}), parts)
+        for name in names:
+            owner = owners.at(name.split("/")[:-1]) or owners.named(layer) or (parts[0] if layer == _OWN else None)
             if owner is not None:
-                label = last.partition(":")[0] or "unnamed"
-                counts = taken.setdefault(owner.path, Counter())
-                counts[label] += 1
-                own = label if counts[label] == 1 else f"{label}#{counts[label]}"
-                found.setdefault(owner.path, []).append((own, real, listing.arrays[real]))
+                found.add(owner, layer, group, name)
+    return found.variables
+
+
+class _Found:
+    """Variables by the path of their op, with names that are unique there."""
+
+    def __init__(self, listing: Listing) -> None:
+        self.variables: Variables = {}
+        self._listing = listing
+        self._broken = {problem.path for problem in listing.problems}
+        self._taken: dict[str, Counter[str]] = {}
+
+    def add(self, owner: Part, layer: str, group: str, name: str) -> None:
+        """Note a weight that a layer lists; raise if the file does not hold it."""
+        real = f"{group}/{name}".replace("//", "/")
+        if real not in self._listing.arrays:
+            if real in self._broken:
+                return
+            raise ModelFileError(
+                f"Cannot read the weights of the layer '{escape(layer)}': '{escape(name)}' is listed, but missing.",
+                fix="save the weights again.",
+                path=group,
+            )
+        label = name.rpartition("/")[2].partition(":")[0] or "unnamed"
+        counts = self._taken.setdefault(owner.path, Counter())
+        counts[label] += 1
+        own = label if counts[label] == 1 else f"{label}#{counts[label]}"
+        self.variables.setdefault(owner.path, []).append((own, real, self._listing.arrays[real]))
+
+
+def _root(listing: Listing) -> str:
+    return _WEIGHTS if _WEIGHTS in listing.groups else ""
+
+
+def _layers(listing: Listing) -> list[tuple[str, str, tuple[str, ...]]]:
+    """The outermost layers, in the model's order: name, group, names of its weights."""
+    root = _root(listing)
+    listed = listing.group(root).orders.get("layer_names", ())
+    found = []
+    for layer in dict.fromkeys([*listed, *listing.group(root).groups]):
+        group = f"{root}/{layer}" if root else layer
+        if group in listing.groups:
+            found.append((layer, group, listing.group(group).orders.get("weight_names", ())))
     return found
 
 

@@ -12,7 +12,7 @@ from typing import IO, Any, Literal, Self, TypeAlias
 from ramet._files.assemble import Assembled, assemble
 from ramet._files.container import Container
 from ramet._files.entry import Entry
-from ramet._files.legacy import legacy_config
+from ramet._files.legacy import legacy_config, names_weights
 from ramet._files.limits import Limits
 from ramet._files.listing import Listing
 from ramet._files.problem import HostileFileError, ModelFileError, misfit
@@ -200,7 +200,24 @@ class ModelFile:
         if config is not None and (self.kind == "legacy model" or version.startswith("2.")):
             config = in_words_of_keras_3(config, version=version)
         record = None if config is None else record_of(config, "config")
-        return assemble(record, self.listing, self._limits, legacy=self.kind == "legacy model")
+        named = self.kind == "legacy model" or (self.kind == "weights" and names_weights(self.listing))
+        found = assemble(record, self.listing, self._limits, legacy=named)
+        if self.kind == "weights" and not found.arrays:
+            self._refuse_unknown()
+        return found
+
+    def _refuse_unknown(self) -> None:
+        """Raise for a weights file without any variable, unless it is known to be of a model that has none."""
+        others = [path for path in self.listing.arrays if path.partition("/")[0] != _OPTIMIZER]
+        if not others and self.listing.group("").groups:
+            return
+        more = f" and {len(others) - 3:,} more" if len(others) > 3 else ""
+        raise ModelFileError(
+            f"Cannot read the weights in '{escape(self.path.name)}': no array is where Keras saves the weights of a layer.",
+            expected="weights as save_weights() of Keras 3 (.weights.h5) or of Keras 2 (.h5) writes them",
+            found=", ".join(f"'{escape(path)}'" for path in others[:3]) + more if others else "no arrays at all",
+            path=str(self.path),
+        )
 
     def start(self) -> None:
         """Open the weights ahead of need: a process of its own takes a while to start."""

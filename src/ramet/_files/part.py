@@ -15,6 +15,8 @@ __all__ = ["UNKNOWN", "Part", "parts_below"]
 # The class of a layer that only the weights file knows.
 UNKNOWN = "?"
 
+# Where a model keeps the metrics it was compiled with.
+_METRICS = "metrics"
 # A wrapper that calls a layer in its config otherwise than on itself.
 _ATTRIBUTES = {("Bidirectional", "layer"): "forward_layer"}
 
@@ -35,6 +37,7 @@ class Part:
         extras: what a model with a call graph holds besides.
         order: for a row of layers, which of `called` comes when: a layer may stand there twice.
         same_as: the path where this very object stands first.
+        is_state: whether its variables are state that counts as no parameter: those of metrics and optimizers.
     """
 
     record: Record | None
@@ -48,6 +51,7 @@ class Part:
     extras: list[Part] = field(default_factory=list)
     order: list[int] = field(default_factory=list)
     same_as: str | None = None
+    is_state: bool = False
 
 
 def parts_below(root: Record | None, tree: WeightTree) -> list[Part]:
@@ -178,7 +182,25 @@ def _saved_part(saved: Saved, owner: Part, tree: WeightTree) -> Part:
     elif class_name == "InputLayer":
         kind = "input"
     name = tree.name(saved.group) or saved.item or (snake_case(class_name) if class_name else saved.attribute)
-    return Part(None, name, class_name or UNKNOWN, kind, saved.group)
+    # Keras 2.13 and later save the metrics that a model was compiled with.
+    is_state = owner.is_state or (owner.kind == "model" and saved.attribute == _METRICS)
+    if _is_optimizer(saved.group, tree):
+        is_state, class_name = True, class_name or "Optimizer"
+    return Part(None, name, class_name or UNKNOWN, kind, saved.group, is_state=is_state)
+
+
+def _is_optimizer(group: str, tree: WeightTree) -> bool:
+    """Whether a group holds an optimizer, which a model of one's own may keep under any attribute.
+
+    Each begins with two scalars: the steps taken, and the learning rate or the scale of the loss. No layer does.
+    """
+    first = [spec for _, _, spec in tree.arrays(group)[:2]]
+    return (
+        len(first) == 2
+        and not any(spec.shape for spec in first)
+        and first[0].dtype in ("int32", "int64")
+        and first[1].dtype.startswith("float")
+    )
 
 
 def _part_of(record: Record, group: str | None) -> Part:

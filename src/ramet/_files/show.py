@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -47,7 +48,10 @@ def _head(file: ModelFile) -> Iterator[str]:
     trainable = sum(spec.size for _, spec in graph.variables() if spec.trainable and spec.tied is None)
     total = graph.parameters
     frozen = f", {total - trainable:,} not trainable" if trainable < total else ""
-    yield f"{escape(file.path.name)}: {name}, {total:,} parameter{'' if total == 1 else 's'}{frozen}"
+    others = file.other_weights.paths()
+    size = sum(math.prod(file.other_weights.spec(path).shape) for path in others)
+    beside = f", and {size:,} in arrays that belong to no layer" if others else ""
+    yield f"{escape(file.path.name)}: {name}, {total:,} parameter{'' if total == 1 else 's'}{frozen}{beside}"
     metadata = {key: escape(text) for key, text in file.metadata.items()}
     if metadata:
         words = [f"Keras {metadata['keras_version']}"] if "keras_version" in metadata else []
@@ -59,6 +63,12 @@ def _head(file: ModelFile) -> Iterator[str]:
         count = len(file.optimizer_weights)
         state = f", {count} variables of it saved" if count else ""
         yield f"  compiled with {_named(optimizer)}, loss {_named(compiled.get('loss'))}{state}"
+    elif len(file.optimizer_weights):
+        yield f"  holds {len(file.optimizer_weights)} variables of an optimizer"
+    if others:
+        more = f" and {len(others) - _SHOWN:,} more" if len(others) > _SHOWN else ""
+        named = ", ".join(f"'{escape(path)}'" for path in others[:_SHOWN])
+        yield f"  no layer of the model has {named}{more}"
     if file.shards:
         yield f"  its weights lie in {len(file.shards)} shard{'' if len(file.shards) == 1 else 's'}"
     for asset in file.assets:

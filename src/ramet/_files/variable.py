@@ -11,19 +11,18 @@ from typing import TypeAlias
 
 from ramet._files.text import Json
 
-__all__ = ["NON_TRAINABLE", "variable_names"]
+__all__ = ["is_trainable", "variable_names"]
 
 Config: TypeAlias = Mapping[str, Json]
 _Names: TypeAlias = Callable[[Config], list[str]]
 
-NON_TRAINABLE = frozenset(
+_NON_TRAINABLE = frozenset(
     {
         "awq_scales",
         "count",
         "embeddings_scale",
         "embeddings_zero",
         "g_idx",
-        "imag_kernel",
         "inputs_amax_history",
         "inputs_scale",
         "kernel_amax_history",
@@ -36,7 +35,6 @@ NON_TRAINABLE = frozenset(
         "outputs_grad_amax_history",
         "outputs_grad_scale",
         "quantized_kernel",
-        "real_kernel",
         "renorm_mean",
         "renorm_stddev",
         "reverse_embeddings_scale",
@@ -46,6 +44,8 @@ NON_TRAINABLE = frozenset(
         "zero_point",
     }
 )
+# Not trained once a layer is quantised, or has weights of low rank beside them.
+_BASES = frozenset({"embeddings", "kernel", "reverse_embeddings"})
 _FLOAT8 = [
     "inputs_scale",
     "inputs_amax_history",
@@ -78,6 +78,20 @@ def variable_names(class_name: str, config: Config, keys: Sequence[str]) -> list
     expected = [_candidates(class_name, rule(variant), config) for variant in variants] if rule else []
     fitting = [names for candidates in expected for names in candidates if len(names) == len(keys)]
     return fitting[0] if fitting else list(keys)
+
+
+def is_trainable(name: str, config: Config) -> bool:
+    """Whether a variable of a layer is trained where the layer is.
+
+    Args:
+        name: of the variable.
+        config: the settings of the layer.
+    """
+    mode = _quantization(config.get("dtype"))
+    if mode == "float8":
+        # Keras trains its scales and histories too, by a rule of its own.
+        return True
+    return name not in _NON_TRAINABLE and not (name in _BASES and (mode is not None or config.get("lora_rank")))
 
 
 def _candidates(class_name: str, names: list[str], config: Config) -> list[list[str]]:

@@ -10,10 +10,70 @@ from ramet._graph.graph import Graph
 from ramet._graph.op import Op
 from ramet._graph.render import escape, render
 
-__all__ = ["describe_call", "describe_op", "describe_values"]
+__all__ = ["TRAINING_DEFAULTS", "describe_call", "describe_op", "describe_values"]
 
 _SHOWN = 3
 _LONGEST = 100
+
+# What `training` is where nobody says so, by class; False for all others. Keras writes it down with the call, as if it had
+# been given. `test_defaults_of_training_are_those_of_keras` compares with the installed Keras.
+TRAINING_DEFAULTS: dict[str, bool | None] = {
+    **dict.fromkeys(
+        [
+            "AugMix",
+            "AutoContrast",
+            "CenterCrop",
+            "ContrastLimitedAdaptiveHistogramEqualization",
+            "CutMix",
+            "Equalization",
+            "MaxNumBoundingBoxes",
+            "MixUp",
+            "Pipeline",
+            "RandAugment",
+            "RandomBrightness",
+            "RandomColorDegeneration",
+            "RandomColorJitter",
+            "RandomContrast",
+            "RandomCrop",
+            "RandomElasticTransform",
+            "RandomErasing",
+            "RandomFlip",
+            "RandomGaussianBlur",
+            "RandomGrayscale",
+            "RandomHue",
+            "RandomInvert",
+            "RandomPerspective",
+            "RandomPosterization",
+            "RandomRotation",
+            "RandomSaturation",
+            "RandomSharpness",
+            "RandomShear",
+            "RandomTranslation",
+            "RandomZoom",
+            "Resizing",
+            "Solarization",
+        ],
+        True,
+    ),
+    **dict.fromkeys(
+        [
+            "BatchNormalization",
+            "Bidirectional",
+            "Dense",
+            "EinsumDense",
+            "Functional",
+            "GroupQueryAttention",
+            "GroupedQueryAttention",
+            "Lambda",
+            "Model",
+            "MultiHeadAttention",
+            "Sequential",
+            "TimeDistributed",
+            "TorchModuleWrapper",
+        ],
+        None,
+    ),
+}
 
 
 def describe_values(graph: Graph, call: Call) -> str:
@@ -50,7 +110,7 @@ def describe_call(graph: Graph, call: Call) -> str:
     taken += [
         f"{escape(str(key))}={render(item, name, limit=_LONGEST)}"
         for key, item in call.kwargs.pairs
-        if key not in masks
+        if key not in masks and not _is_default(op, key, item)
     ]
     words = [f"<- {_shortened(taken)}"] if taken else []
     for place, kind in call.mask_kinds:
@@ -62,6 +122,13 @@ def describe_call(graph: Graph, call: Call) -> str:
         words.append("(shared)")
     words += _outputs(graph, call)
     return "  ".join(words)
+
+
+def _is_default(op: Op | None, key: object, value: object) -> bool:
+    """Whether an argument says no more than a call without it."""
+    if value is None:
+        return True
+    return key == "training" and op is not None and value is TRAINING_DEFAULTS.get(op.class_name, False)
 
 
 def _shortened(taken: list[str]) -> str:

@@ -12,6 +12,7 @@ __all__ = [
     "KERAS_PACKAGES",
     "MODEL_CLASSES",
     "MODEL_FUNCTIONS",
+    "TORCH_OPTIMIZERS",
     "is_known_name",
     "is_model_module",
     "is_python_builtin",
@@ -44,7 +45,7 @@ _CLASS_MODULES = frozenset(
         "trainers",
     }
 )
-_TORCH_OPTIMIZERS = ("Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Lion", "Nadam", "RMSprop", "SGD")
+TORCH_OPTIMIZERS = ("Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Lion", "Nadam", "RMSprop", "SGD")
 # Classes of models in modules that hold much else besides.
 _CLASSES_ELSEWHERE = frozenset(
     {
@@ -57,7 +58,7 @@ _CLASSES_ELSEWHERE = frozenset(
 # Classes by module and name. On torch, the first ones stand in for those of `keras.optimizers`, and files name them.
 _EXACT_CLASSES = frozenset(
     [
-        *((f"keras.src.backend.torch.optimizers.torch_{name.lower()}", name) for name in _TORCH_OPTIMIZERS),
+        *((f"keras.src.backend.torch.optimizers.torch_{name.lower()}", name) for name in TORCH_OPTIMIZERS),
         *(
             ("keras._legacy.layers", name)
             for name in ("AlphaDropout", "RandomHeight", "RandomWidth", "ThresholdedReLU")
