@@ -33,11 +33,18 @@ def diff_graphs(
 
     Args:
         before: the one model.
-        after: the other.
+        after: the other; the very same graph, where only weights and compile settings can differ.
         weights: where the values of their variables are read; None to compare the descriptions only.
         compiled: their compile settings, None for a model that is not compiled; None to leave them out.
         on_read: called with the path of each variable before it is read.
     """
+    if after is before:
+        compared, changes = None, _compare_compiled(compiled)
+        if weights is not None:
+            paths = dict.fromkeys(spec.tied or path for path, spec in before.variables())
+            compared, weighed = compare_weights([(path, path) for path in paths], *weights, on_read=on_read)
+            changes += weighed
+        return Diff(before.name, after.name, tuple(changes), (), compared)
     if after.fingerprint < before.fingerprint:
         # Where several readings are as good as each other one has to be taken, and it must be the same from both sides.
         # test_the_diff_from_the_other_side_mirrors_it guards this.

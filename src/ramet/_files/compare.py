@@ -37,6 +37,7 @@ def diff_files(before: ModelFile, after: ModelFile, on_read: Callable[[str], Non
     """
     for file in (before, after):
         file.start()
+    after.adopt(before)
     graphs, left_out = _compare_graphs(before, after, on_read)
     changes = [*graphs.changes]
     if not any(change.kind == "compile" and change.what == "compiled" for change in changes):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
+from collections.abc import Collection
 from typing import IO, Any
 
 from ramet._files.limits import Limits
@@ -123,9 +124,10 @@ class _Walk:
                     self._report(kind, place, self._arrays[place].refused or "")
             elif item is not None:
                 self._report("type", place, f"it is a {type(item).__name__.lower()}, neither a group nor an array")
-        self._describe(path, group)
         names = tuple(place.rpartition("/")[2] for place, _ in inside)
-        self._groups[path] = Group(names, tuple(arrays), self._name(group), self._orders(group))
+        beside = self._describe(path, group)
+        own = self._name(group) if "name" in beside else None
+        self._groups[path] = Group(names, tuple(arrays), own, self._orders(group, beside) if beside else {})
         return inside
 
     def _item(self, group: Any, name: str, place: str) -> Any:
@@ -149,33 +151,36 @@ class _Walk:
         self._seen.add((info.fileno, info.addr))
         return item
 
-    def _describe(self, path: str, item: Any) -> None:
-        """Note the attributes of a group or an array, but for the texts beside the root."""
+    def _describe(self, path: str, item: Any) -> Collection[str]:
+        """Note the attributes of a group or an array, but for the texts beside the root; answers with the names of all."""
         count = self._h5py.h5a.get_num_attrs(item.id)
         if not count:
-            return
+            return ()
         if count > _MOST_ATTRIBUTES:
             self._report("crowd", path, f"it has {count:,} attributes, and {_MOST_ATTRIBUTES:,} are described")
         found: dict[str, str] = {}
-        for name in itertools.islice(item.attrs, _MOST_ATTRIBUTES):
+        names = list(itertools.islice(item.attrs, _MOST_ATTRIBUTES))
+        attributes = item.attrs
+        for name in names:
             if path or name not in _TEXTS:
                 try:
-                    found[name] = _in_words(item.attrs[name])
+                    found[name] = _in_words(attributes[name])
                 except Exception as error:  # noqa: BLE001  # a broken attribute makes h5py raise anything
                     found[name] = f"unreadable ({type(error).__name__})"
         if found:
             self._attributes[path] = found
+        return names
 
     def _name(self, group: Any) -> str | None:
         found = self._attribute(group, "name")
         return found if isinstance(found, str) else None
 
-    def _orders(self, group: Any) -> dict[str, tuple[str, ...]]:
+    def _orders(self, group: Any, beside: Collection[str]) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
         for key in _ORDERS:
             # Keras 2 splits lists that are too long for one attribute: layer_names0, layer_names1, ...
             numbered = (f"{key}{number}" for number in itertools.count())
-            keys = [key] if key in group.attrs else itertools.takewhile(group.attrs.__contains__, numbered)
+            keys = [key] if key in beside else itertools.takewhile(beside.__contains__, numbered)
             parts = [self._strings(group, part) for part in keys]
             if parts:
                 found[key] = tuple(itertools.chain.from_iterable(part or () for part in parts))

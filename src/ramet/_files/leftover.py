@@ -41,7 +41,7 @@ def compare_raw_configs(before: ModelFile, after: ModelFile, *, told: bool) -> I
         return
     found = False
     ours, theirs = before.records, after.records
-    for path in ours:
+    for path in ours if ours is not theirs else ():
         if path in theirs:
             for what, old, new in differences(_untold(ours[path]), _untold(theirs[path])):
                 found = True
@@ -50,6 +50,8 @@ def compare_raw_configs(before: ModelFile, after: ModelFile, *, told: bool) -> I
         return
     texts = before.training_config, after.training_config
     for name, pair in (("config", (before.config, after.config)), ("training_config", texts)):
+        if pair[0] is pair[1]:
+            continue
         old, new = map(_frozen, pair)
         if not equal(old, new):
             for what, was, now in differences(old, new, name=name):
