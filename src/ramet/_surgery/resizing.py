@@ -303,7 +303,8 @@ class Refit:
                 f"Cannot resize the input of '{self._scene.model.name}': the positions that '{path}' {old} has weights "
                 "for no longer correspond to the old ones.",
                 found=reason,
-                fix=f"pass weights='fresh' to begin anew there, or put a global pooling layer before '{layer}' first.",
+                fix=f"pass weights='fresh' to begin anew there, replace the layer that is named, or put a global pooling layer "
+                f"before '{layer}' first.",
                 path=path,
             )
         if self.policy == "refuse":
