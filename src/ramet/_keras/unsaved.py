@@ -72,7 +72,10 @@ def _warn(owner: Any, lost: tuple[str, ...]) -> None:
     frame = sys._getframe(2)
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in ("keras", "ramet"):
         frame = frame.f_back
-    shown = "; ".join(lost[:3]) + (f"; and {len(lost) - 3} more" if len(lost) > 3 else "")
+    lost = tuple(one.removeprefix("made again from its config, ") for one in lost)
+    shown = (
+        "made again from the config, " + "; ".join(lost[:3]) + (f"; and {len(lost) - 3} more" if len(lost) > 3 else "")
+    )
     # A registry of its own: Python would show the same text from the same line only once, and every file loses the edit.
     warnings.warn_explicit(
         f"The config of {listed([str(owner.name)])} does not describe an edit, so a file will not keep it: "

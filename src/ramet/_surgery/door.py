@@ -23,7 +23,7 @@ from ramet._surgery.scene import Scene
 from ramet._surgery.training import notes_on_training
 from ramet._twin.clone import clone
 from ramet._twin.pause import collector_paused
-from ramet.errors import EditError, NotAModelError, RametError
+from ramet.errors import EditError, LostOnSaveError, NotAModelError, RametError
 
 
 def edit(model: Any, *edits: Any, seed: int | None = None, unsaved: bool = False) -> Any:
@@ -107,7 +107,8 @@ def _notes(model: Any, wanted: tuple[Edit, ...], steps: list[Step], scene: Scene
             notes: list[str] = drawn_alike(lambda: _edited(model, wanted, seed=None, unsaved=False)[1])
             return notes
     except RametError as error:
-        return [f"edit refuses this: {error.summary}"]
+        unless = " without unsaved=True" if isinstance(error, LostOnSaveError) else ""
+        return [f"edit refuses this{unless}: {error.summary}"]
 
 
 def _checked(model: Any, edits: Any) -> tuple[Edit, ...]:

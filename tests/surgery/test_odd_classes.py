@@ -1,0 +1,147 @@
+"""Every edit on classes that raise whatever they like: an edited model, or a refusal with its cause; never a bare error."""
+
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+import ramet
+from ramet import edits as e
+from ramet import errors, of_class
+from tests.support.other_classes import Attention, Captured, Nameless, NoConfig, Sizes, around
+
+
+class Moody(keras.Layer):
+    """A layer with a part that raises an error in one of its methods, once it is in the model.
+
+    Args:
+        where: The method that raises.
+        error: What it raises.
+    """
+
+    def __init__(self, where="", error=KeyError, **kwargs):
+        super().__init__(**kwargs)
+        self.where, self.error = where, error
+        self.mix = layers.Dense(4, activation="relu", name="mix")
+        self.is_angry = False
+
+    def angry_in(self, method):
+        if self.is_angry and self.where == method:
+            raise self.error("moody")
+
+    def build(self, shape):
+        self.mix.build(shape)
+
+    def call(self, x):
+        self.angry_in("call")
+        return self.mix(x)
+
+    def get_config(self):
+        self.angry_in("get_config")
+        return {**super().get_config(), "where": self.where}
+
+    def get_build_config(self):
+        self.angry_in("get_build_config")
+        return super().get_build_config()
+
+    @property
+    def rate(self):
+        self.angry_in("attribute")
+        return 0.5
+
+    @classmethod
+    def from_config(cls, config):
+        if config["where"] == "from_config":
+            raise TypeError("moody")
+        return super().from_config(config)
+
+
+def moody(where, error):
+    layer = Moody(where, error, name="moody")
+    model = around(
+        layers.Dense(4, activation="relu", name="a"), layer, layers.Dropout(0.5, name="drop"), layers.Dense(2)
+    )
+    layer.is_angry = True
+    return model
+
+
+MODELS = {
+    **{
+        f"{where}_{error.__name__}": lambda where=where, error=error: moody(where, error)
+        for where, error in (
+            ("get_config", NotImplementedError),
+            ("get_build_config", KeyError),
+            ("call", IndexError),
+            ("attribute", KeyError),
+        )
+    },
+    "from_config": lambda: moody("from_config", TypeError),
+    "nameless": lambda: around(layers.Dense(4, activation="relu", name="a"), Nameless(), layers.Dense(2)),
+    "nameless_output": lambda: around(layers.Dense(4, activation="relu", name="a"), Nameless()),
+    "no_config": lambda: around(NoConfig(layers.Dense(4, activation="relu", name="mix"), name="odd"), layers.Dense(2)),
+    "composite": lambda: around(Sizes(name="sizes"), Attention(name="mha"), Captured(name="captured"), layers.Dense(2)),
+}
+EDITS = [
+    e.replace(of_class("Dense"), lambda old: layers.Dense(old.units)),
+    e.replace(["moody", "nameless", "odd", "mha"], lambda old: layers.Dense(4), required=False),
+    e.wrap(of_class("Dense"), lambda old: layers.SpectralNormalization(old, name=f"{old.name}_wrapped")),
+    e.insert_before(["moody", "nameless", "odd"], lambda old: layers.ReLU(), required=False),
+    e.insert_after(["moody", "nameless", "odd"], lambda old: layers.ReLU(), required=False),
+    e.remove(["moody", "nameless", "odd"], required=False),
+    e.rename(["moody", "nameless", "odd", "mix"], lambda old: f"{old}_2", required=False),
+    e.prefix("my_"),
+    e.update(of_class("Dense"), activation="tanh"),
+    e.update(["moody", "odd"], name="other", required=False),
+    e.freeze(),
+    e.freeze("mix", required=False),
+    e.cast("mixed_bfloat16"),
+    e.resize_input((4,)),
+    e.swap_head(5),
+    e.flatten(),
+    e.fold_batchnorm(),
+    e.drop_dropout(),
+    e.split_activation(),
+    e.merge_lora(),
+]
+
+
+@pytest.mark.filterwarnings("ignore::ramet.errors.NoEffectWarning")
+@pytest.mark.parametrize("kind", MODELS)
+def test_an_edit_works_or_is_refused_with_a_path(kind):
+    model = MODELS[kind]()
+    refusals, works = [], 0
+    for edit in EDITS:
+        for make in (ramet.edit, lambda *args: ramet.edit(*args, unsaved=True), ramet.plan):
+            try:
+                make(model, edit)
+                works += 1
+            except errors.RametError as error:
+                refusals.append(error)
+    assert works > 10
+    assert [one.summary for one in refusals if not one.summary.startswith("Cannot ") or not one.fix] == []
+
+
+def test_the_cause_is_kept():
+    with pytest.raises(errors.EditError) as caught:
+        ramet.edit(moody("call", IndexError), e.update("a", activation="tanh"))
+
+    causes, error = [], caught.value
+    while error is not None:
+        causes.append(type(error))
+        error = error.__cause__ or error.__context__
+    assert IndexError in causes
+    assert "moody" in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["nameless", "nameless_output"])
+def test_verbs_take_an_operation_without_a_name(kind):
+    model = MODELS[kind]()
+    x = np.ones((2, 4), "float32")
+
+    assert "nameless" in ramet.select(model, "*").paths
+    assert ramet.select(model, "nameless").paths == ("nameless",)
+    ramet.verify(model, ramet.clone(model)).raise_if_failed()
+    assert ramet.diff(model, ramet.clone(model)).empty
+    ramet.transfer(model, ramet.clone(model))
+    new = ramet.edit(model, e.insert_after("a", lambda old: layers.ReLU(name="again")))
+    np.testing.assert_array_equal(*(keras.ops.convert_to_numpy(one(x)) for one in (new, model)))
