@@ -18,7 +18,7 @@ from tests.surgery.expect import assert_saved, edited, value, variables
 MODES = ["int8", "int4", "float8"]
 
 
-def mixed(mode="int8"):
+def mixed():
     """Layers that Keras can quantise in every place where one can stand, and some that it cannot."""
     tokens = keras.Input((5,), dtype="int32", name="t")
     y = layers.Embedding(7, 4, name="emb")(tokens)
@@ -140,9 +140,9 @@ def test_a_plan_says_what_is_quantised_and_what_is_skipped_and_why():
     assert step.touched[-1].what == "Dense, quantised to int8"
     assert [(skip.path, skip.reason) for skip in step.skipped] == [
         ("emb", "already quantised to int8"),
-        ("norm", "LayerNormalization has no quantize method"),
         ("conv", "Conv1D has no quantize method"),
-    ] or {skip.path for skip in step.skipped} == {"emb", "conv", "norm"}
+        ("norm", "LayerNormalization has no quantize method"),
+    ]
     assert "DTypePolicyMap" in step.notes[0]
 
 
