@@ -55,7 +55,8 @@ def legacy_weights(listing: Listing) -> tuple[list[Part], Variables]:
         for name in names:
             *above, _ = name.removeprefix(f"{layer}/").split("/")
             owner = outer
-            for step in filter(None, above if layer != _OWN else ()):
+            # Only for weights that are there: how deep these lie is bounded, how long a name is that is listed is not.
+            for step in filter(None, above if layer != _OWN and found.has(group, name) else ()):
                 owner = _inside(owner, step, known, parts)
             found.add(owner, layer, group, name)
     return parts, found.variables
@@ -99,9 +100,13 @@ class _Found:
         self._broken = {problem.path for problem in listing.problems}
         self._taken: dict[str, Counter[str]] = {}
 
+    def has(self, group: str, name: str) -> bool:
+        """Whether the file holds a weight that a layer lists."""
+        return _array(group, name) in self._listing.arrays
+
     def add(self, owner: Part, layer: str, group: str, name: str) -> None:
         """Note a weight that a layer lists; raise if the file does not hold it."""
-        real = f"{group}/{name}".replace("//", "/")
+        real = _array(group, name)
         if real not in self._listing.arrays:
             if real in self._broken:
                 return
@@ -115,6 +120,10 @@ class _Found:
         counts[label] += 1
         own = label if counts[label] == 1 else f"{label}#{counts[label]}"
         self.variables.setdefault(owner.path, []).append((own, real, self._listing.arrays[real]))
+
+
+def _array(group: str, name: str) -> str:
+    return f"{group}/{name}".replace("//", "/")
 
 
 def _root(listing: Listing) -> str:
