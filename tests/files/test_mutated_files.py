@@ -194,6 +194,26 @@ def others(value):
     return [0] if value is None else [[1] if isinstance(value, dict) else {"a": 1}]
 
 
+def test_a_file_that_is_loaded_and_saved_again_is_the_same(tmp_path):
+    # Keras writes which settings are one object, and makes one for each layer when it loads the file.
+    x = keras.Input((4,), name="x")
+    settings = {
+        "kernel_initializer": keras.initializers.GlorotUniform(seed=3),
+        "kernel_regularizer": keras.regularizers.L2(0.1),
+        "kernel_constraint": keras.constraints.MaxNorm(1.0),
+        "dtype": keras.DTypePolicy("mixed_bfloat16"),
+    }
+    y = layers.Dense(2, **settings, name="last")(layers.Dense(4, **settings, name="first")(x))
+    _fitted(keras.Model(x, y, name="alike"), (4, 4), (4, 2)).save(tmp_path / "before.keras")
+    keras.saving.load_model(tmp_path / "before.keras").save(tmp_path / "after.keras")
+
+    diff = ramet.diff(tmp_path / "before.keras", tmp_path / "after.keras")
+
+    assert not diff.changes, str(diff)
+    assert "shared_object_id" in json.dumps(json.loads(members_of(tmp_path / "before.keras")["config.json"]))
+    assert any("share an initializer" in text for text in diff.not_compared)
+
+
 @every_file
 def test_every_value_of_a_config_counts(make, folder, tmp_path):
     # Without weights: they say the same all the time.

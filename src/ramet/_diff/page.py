@@ -148,8 +148,13 @@ def _moved_rows(changes: list[Change], subject: str) -> Iterator[Row]:
     single = [change for change in changes if not len(change.measure) or change.measure.get("size") == 1]
     others = [change for change in single if change.what in ("shape", "presence")]
     if len(others) >= _ALIKE:
-        told = "of other shapes, or stored on one side only: they belong to other weights"
-        yield Row("", f"{len(others):,} {subject}", [told])
+        kinds = {change.what for change in others}
+        told = [
+            text
+            for what, text in (("shape", "other shapes"), ("presence", "present on one side only"))
+            if what in kinds
+        ]
+        yield Row("", f"{len(others):,} {subject}", [" or ".join(told)])
         single = [change for change in single if change.what not in ("shape", "presence")]
     arrays = [change for change in changes if len(change.measure) and change.measure.get("size") != 1]
     for change in single:

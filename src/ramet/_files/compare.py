@@ -10,7 +10,7 @@ from ramet._diff import ABSENT, Change, Diff, diff_graphs
 from ramet._diff.change import Kind
 from ramet._diff.value import differences
 from ramet._diff.weight import compare_weights
-from ramet._files.leftover import compare_raw_configs
+from ramet._files.leftover import compare_raw_configs, shares_settings
 from ramet._files.model_file import ModelFile
 from ramet._files.weights import Weights
 from ramet._graph import Argument, FrozenDict, freeze, freeze_dict
@@ -55,6 +55,10 @@ def diff_files(before: ModelFile, after: ModelFile, on_read: Callable[[str], Non
         left_out.append("metadata, assets and what else only one of the two formats has")
     if any(_DATE in file.raw_metadata for file in (before, after)):
         left_out.append("the dates on which the files were saved")
+    if any(map(shares_settings, (before, after))):
+        left_out.append(
+            "which layers share an initializer, a dtype policy or the like (each layer gets its own on loading)"
+        )
     left_out += _not_followed(before, after)
     left_out.append(_LAYOUT)
     return Diff(graphs.before, graphs.after, tuple(changes), graphs.consequences, graphs.compared, tuple(left_out))

@@ -16,13 +16,25 @@ from ramet._files.text import Json
 from ramet._graph import Argument
 from ramet._graph.fold import fold
 
-__all__ = ["compare_raw_configs"]
+__all__ = ["compare_raw_configs", "shares_settings"]
 
 # Keys of a layer or a model that the graph, or the comparison of compile settings, tells of.
 _TOLD = frozenset(
     {"module", "class_name", "config", "registered_name", "name", "inbound_nodes", "build_config", "compile_config",
      "shared_object_id"}
 )  # fmt: skip
+# Where the settings of layers come from that hold no state. Keras makes one for each layer when it loads a file, so a model
+# and its reloaded copy would always seem to share other ones.
+_SETTINGS = frozenset(
+    {
+        "builtins",
+        "keras.activations",
+        "keras.constraints",
+        "keras.dtype_policies",
+        "keras.initializers",
+        "keras.regularizers",
+    }
+)
 _TOLD_BY_MODELS = frozenset(
     {"name", "trainable", "layers", "input_layers", "output_layers", "dtype", "build_input_shape"}
 )
@@ -58,6 +70,20 @@ def compare_raw_configs(before: ModelFile, after: ModelFile, *, told: bool) -> I
                 yield Change("file", "", "", what, was, now)
 
 
+def shares_settings(file: ModelFile) -> bool:
+    """Whether the config of a file says that layers share initializers, dtype policies or other settings without state."""
+    waiting: list[Json] = [file.config, file.training_config]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, dict):
+            if "shared_object_id" in item and _is_setting(item):
+                return True
+            waiting.extend(item.values())
+        elif isinstance(item, list):
+            waiting.extend(item)
+    return False
+
+
 def _untold(record: dict[str, Json]) -> Argument:
     """The parts of a record that the graph does not have."""
     left = {key: value for key, value in record.items() if key not in _TOLD}
@@ -79,7 +105,7 @@ def _numbered(config: Json) -> Json:
     while waiting:
         item = waiting.pop()
         if isinstance(item, dict):
-            if type(item.get("shared_object_id")) is int:
+            if type(item.get("shared_object_id")) is int and not _is_setting(item):
                 numbers.setdefault(item["shared_object_id"], len(numbers))
             waiting.extend(reversed(item.values()))
         elif isinstance(item, list):
@@ -90,10 +116,16 @@ def _numbered(config: Json) -> Json:
             return done if isinstance(item, list) else item
         kept = dict(zip(item, done, strict=True))
         if type(item.get("shared_object_id")) is int:
-            kept["shared object"] = numbers[kept.pop("shared_object_id")]
+            number = kept.pop("shared_object_id")
+            kept |= {} if _is_setting(item) else {"shared object": numbers[number]}
         return kept
 
     return fold(config, _inside, join)
+
+
+def _is_setting(record: dict[str, Json]) -> bool:
+    module, name = record.get("module"), str(record.get("class_name"))
+    return module in _SETTINGS or (module == "keras" and name.endswith(("DTypePolicy", "DTypePolicyMap")))
 
 
 def _inside(item: Json) -> Iterable[Json] | None:
