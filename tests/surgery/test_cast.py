@@ -113,7 +113,9 @@ QUANTISED = [
 
 
 @pytest.mark.parametrize("verb", ["cast", "update"])
-@pytest.mark.parametrize("policy", QUANTISED, ids=repr)
+@pytest.mark.parametrize(
+    "policy", QUANTISED, ids=lambda policy: type(policy).__name__ if not isinstance(policy, str) else policy
+)
 def test_a_policy_that_quantises_is_refused_with_the_right_edit(policy, verb):
     """It would round the weights to whole numbers."""
     model = scrambled(model_of())
