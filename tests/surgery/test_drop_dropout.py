@@ -1,6 +1,7 @@
 """`drop_dropout`: without what only acts in training."""
 
 import keras
+import numpy as np
 import pytest
 from keras import layers
 
@@ -136,3 +137,96 @@ def test_one_inside_a_block_that_makes_it_is_skipped_with_a_reason():
     assert [(skip.path, skip.reason) for skip in skipped] == [
         ("block/drop", "it is made and called by the code of a Block")
     ]
+
+
+@keras.saving.register_keras_serializable(package="dropping")
+class Holder(keras.Layer):
+    """A layer with a rate of its own that holds a model with a call graph."""
+
+    def __init__(self, kind="sequential", dropout=0.5, **kwargs):
+        super().__init__(**kwargs)
+        self.kind, self.dropout = kind, dropout
+        if kind == "sequential":
+            self.net = keras.Sequential([layers.Dense(4, name="a"), layers.Dense(4, name="b")], name="net")
+        elif kind == "deep" and dropout:
+            x = keras.Input((4,), name="inner_x")
+            self.net = keras.Model(x, layers.Dropout(dropout, name="inner")(layers.Dense(4, name="a")(x)), name="net")
+        else:
+            x = keras.Input((4,), name="inner_x")
+            self.net = keras.Model(x, layers.Dense(4, name="a")(x), name="net")
+        self.drop = layers.Dropout(dropout, name="drop")
+
+    def build(self, shape):
+        self.net.build(shape)
+
+    def call(self, x, training=None):
+        return self.drop(self.net(x), training=training)
+
+    def get_config(self):
+        return {**super().get_config(), "kind": self.kind, "dropout": self.dropout}
+
+
+@pytest.mark.parametrize("kind", ["sequential", "functional"])
+def test_a_rate_is_set_to_0_in_a_layer_that_holds_a_model(kind):
+    x = keras.Input((4,))
+    model = keras.Model(x, layers.Dense(2)(Holder(kind, name="holder")(x)))
+    new = ramet.edit(model, e.drop_dropout())
+
+    data = np.random.default_rng(0).normal(size=(3, 4)).astype("float32")
+    expected = keras.ops.convert_to_numpy(model(data))
+    np.testing.assert_array_equal(keras.ops.convert_to_numpy(new(data, training=True)), expected)
+    assert (new.get_layer("holder").dropout, new.get_layer("holder").drop.rate) == (0, 0)
+    assert ramet.verify(new, ramet.clone(new)).ok
+
+
+def test_a_rate_that_decides_the_calls_inside_a_layer_is_refused():
+    x = keras.Input((4,))
+    model = keras.Model(x, Holder("deep", name="holder")(x))
+    with pytest.raises(ramet.errors.EditError, match=r"'holder/net'.* other calls"):
+        ramet.edit(model, e.update("holder", dropout=0.0))
+
+
+@pytest.mark.parametrize(
+    "edit", [e.drop_dropout(), e.remove("f/drop"), e.rename("f/a", "z"), e.update("f/drop", rate=0.0)]
+)
+def test_a_function_is_edited_like_a_model(edit):
+    inner = keras.Input((4,), name="inner")
+    function = keras.Function(inner, layers.Dense(4, name="a")(layers.Dropout(0.5, name="drop")(inner)), name="f")
+    x = keras.Input((4,), name="x")
+    model = keras.Model(x, layers.Dense(2)(function(x)))
+    new = ramet.edit(model, edit)
+
+    data = np.random.default_rng(0).normal(size=(3, 4)).astype("float32")
+    outputs = [keras.ops.convert_to_numpy(one(data)) for one in (new, model)]
+    np.testing.assert_array_equal(*outputs)
+    found = next(op for op in new.operations if op.name == "f")
+    assert type(found) is keras.Function
+    names = [op.name for op in found.operations]
+    assert (
+        names
+        == {
+            "drop_dropout": ["inner", "a"],
+            "remove": ["inner", "a"],
+            "rename": ["inner", "drop", "z"],
+            "update": ["inner", "drop", "a"],
+        }[edit.kind]
+    )
+
+
+def test_a_class_may_keep_the_names_of_its_outputs_elsewhere():
+    class Renaming(keras.Model):
+        @property
+        def output_names(self):
+            return [f"my_{name}" for name in self.names]
+
+        @output_names.setter
+        def output_names(self, names):
+            self.names = names
+
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+
+    x = keras.Input((4,))
+    model = Renaming(x, layers.Dropout(0.5, name="drop")(layers.Dense(2, name="a")(x)))
+    assert model.output_names == ["my_drop"]
+    assert ramet.edit(model, e.drop_dropout()).output_names == ["my_a"]

@@ -20,6 +20,7 @@ NODES_BY_DEPTH = "_nodes_by_depth"
 INPUTS = "_inputs_struct"
 OUTPUTS = "_outputs_struct"
 FUNCTIONAL = "_functional"  # on a Sequential: the functional model that runs it
+INPUT_TENSOR = "_input_tensor"  # on an input layer: its output
 NNX_OPS = "_nnx_op_mapping"
 
 # Layers.

@@ -6,7 +6,7 @@ from typing import Any
 
 import keras
 
-from ramet._keras import calls, names, structure
+from ramet._keras import calls, names, rewire, structure
 
 
 def rename_op(op: Any, name: str) -> None:
@@ -62,5 +62,6 @@ def rename_key(function: Any, old: str, new: str) -> None:
 
 def name_outputs(function: Any) -> None:
     """The outputs of a functional model are called like the ops that make them."""
-    found = [calls.history(tensor) for tensor in function.outputs]
-    function.__dict__["output_names"][:] = [structure.name_of(one[0]) for one in found if one is not None]
+    if isinstance(function, keras.Model):  # a keras.Function names no outputs
+        found = [calls.history(tensor) for tensor in function.outputs]
+        rewire.set_output_names(function, [structure.name_of(one[0]) for one in found if one is not None])

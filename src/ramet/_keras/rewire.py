@@ -11,7 +11,8 @@ import keras
 from ramet._keras import calls, names
 
 _TRACKED = (names.TRACKER, names.LAYERS)
-_GRAPH = (
+# What a functional model knows of its calls.
+GRAPH_ATTRIBUTES = (
     names.INPUTS,
     names.OUTPUTS,
     "_inputs",
@@ -63,14 +64,28 @@ def name_calls(function: Any) -> None:
 
 
 def adopt_graph(model: Any, donor: Any) -> None:
-    """Give a functional model the calls, inputs and outputs of another, whose layers it then holds."""
+    """Give a functional model the calls, inputs and outputs of another, whose layers it then holds.
+
+    A `keras.Function` has calls and nothing else: it is no layer, so it holds no layers and names no outputs.
+    """
     old_ops = {id(op) for op in model.operations}
-    for attribute in _GRAPH:
+    for attribute in GRAPH_ATTRIBUTES:
         if attribute in donor.__dict__:
             model.__dict__[attribute] = donor.__dict__[attribute]
+    if not isinstance(model, keras.Model):
+        return
     _depend_like(model, donor)
-    model.__dict__["output_names"][:] = list(donor.output_names)
+    set_output_names(model, list(donor.output_names))
     _hold(model, donor.layers, old_ops)
+
+
+def set_output_names(model: Any, output_names: list[str]) -> None:
+    """Name the outputs of a functional model. A class may keep the names elsewhere, behind a property."""
+    held = model.__dict__.get("output_names")
+    if held is None:
+        model.output_names = output_names
+    else:
+        held[:] = output_names
 
 
 def _depend_like(model: Any, donor: Any) -> None:
@@ -78,7 +93,7 @@ def _depend_like(model: Any, donor: Any) -> None:
     ours, theirs = (one.__dict__.get(names.TF_DEPENDENCY_NAMES) for one in (model, donor))
     if ours is None or theirs is None:
         return
-    for attribute in set(_GRAPH) & set(ours):
+    for attribute in set(GRAPH_ATTRIBUTES) & set(ours):
         if attribute in theirs:
             ours[attribute] = theirs[attribute]
         else:
@@ -135,7 +150,7 @@ def replace_parts(model: Any, replaced: dict[int, Any]) -> None:
         holders.append(model.__dict__["_modules"])
     for holder in holders:
         for name, value in list(holder.items()):
-            if name not in _GRAPH and name not in _TRACKED:
+            if name not in GRAPH_ATTRIBUTES and name not in _TRACKED:
                 _replace_in(holder, name, value, replaced)
 
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import keras
 
-from ramet._keras import exchange, layers, quantization
+from ramet._keras import exchange, layers, names, quantization, rewire, structure
 from ramet._surgery.alike import alike, reached
+from ramet._surgery.round_trip import calls_as_text
 from ramet._weights.policy import adapt
 from ramet.errors import EditError
 
@@ -68,6 +69,8 @@ def _patch_one(ours: Any, same: Any, other: Any, path: str, kept: set[str], fit:
     successors = _patch_variables(ours, same, other, path, fit)
     mine = set(map(id, layers.own_variables(ours)))
     before, after = layers.settings_of(same), layers.settings_of(other)
+    graph = _graph_attributes(same, other, path)
+    before, after = ({name: one[name] for name in one if name not in graph} for one in (before, after))
     with exchange.unlocked(ours):
         for name in before.keys() - after.keys():
             if name in layers.settings_of(ours):
@@ -100,6 +103,28 @@ def _check_quantised(ours: Any, other: Any, path: str) -> None:
             fix="first make it float, model = ramet.edit(model, e.cast('float32')); quantise again at the end.",
             path=path,
         )
+
+
+def _graph_attributes(same: Any, other: Any, path: str) -> tuple[str, ...]:
+    """The attributes of a functional model or an input that hold tensors and calls: two models never have the same.
+
+    A layer keeps its own. A setting that changes the calls inside it, or the shapes between them, is refused.
+    """
+    if isinstance(same, keras.layers.InputLayer) and (same.batch_shape, same.dtype) == (other.batch_shape, other.dtype):
+        return (names.INPUT_TENSOR,)
+    if not isinstance(same, keras.Function):
+        return ()
+    if calls_as_text(same) != calls_as_text(other) or _shapes(same) != _shapes(other):
+        raise EditError(
+            f"Cannot update '{path}': with this setting it has other calls.",
+            fix="replace the layer by one that has the setting.",
+            path=path,
+        )
+    return (*rewire.GRAPH_ATTRIBUTES, "output_names")
+
+
+def _shapes(function: Any) -> list[Any]:
+    return [[tuple(tensor.shape) for tensor in call.outputs] for call in structure.calls_of(function)]
 
 
 def _check_plain(value: Any, name: str, path: str) -> None:

@@ -108,7 +108,7 @@ def _differences(op: Any, again: Any, *, skip_own_config: bool) -> Iterator[Diff
         for extra in others[len(parts) :]:
             yield Difference(path, f"one more part, '{_name(extra)}'", "")
         if structure.function_of(ours) is not None:
-            mine, other = _calls(ours), _calls(theirs)
+            mine, other = calls_as_text(ours), calls_as_text(theirs)
             if mine != other:
                 yield Difference(path, f"other calls in '{_name(ours)}'", mine)
     yield from flags
@@ -179,7 +179,7 @@ def _trained(op: Any) -> list[bool]:
     return [bool(variable.trainable) for variable, is_weight in structure.variables_of(op) if is_weight]
 
 
-def _calls(model: Any) -> str:
+def calls_as_text(model: Any) -> str:
     """What the outputs of a model are made of, as text: by the positions of ops instead of their names.
 
     Only what leads to an output counts, and not the order of calls: that a loaded model has another order changes nothing.

@@ -174,7 +174,11 @@ class _Case:
 
     def _becomes_plain(self) -> bool:
         """Whether the model is as good as a plain functional one, and a file keeps that; then it is one from now on."""
-        if structure.function_of(self.op) is None or isinstance(self.op, keras.Sequential):
+        if (
+            not isinstance(self.op, keras.Model)
+            or structure.function_of(self.op) is None
+            or isinstance(self.op, keras.Sequential)
+        ):
             return False
         own = type(self.op)
         if self._behaves():
