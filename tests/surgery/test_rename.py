@@ -222,7 +222,7 @@ def test_one_name_for_several_layers_is_refused():
 @pytest.mark.parametrize("name", ["", "a/b", None, 3])
 def test_what_is_no_name_is_refused(name):
     with pytest.raises(ramet.errors.EditError) as caught:
-        ramet.edit(nested(), e.rename("head", name))
+        ramet.edit(nested(), e.rename("head", lambda old: name))
 
     assert str(caught.value) == (
         f"Cannot rename 'head' to {name!r}: a name is a text without '/'.\n  fix: choose another name."
