@@ -357,6 +357,21 @@ def _functional():
     return keras.Model(inputs, layers.Dense(4)(layers.Dropout(0.5, seed=1)(inner(layers.Dense(4)(inputs)))), name="net")
 
 
+def test_name_keeps_dtype_policies_that_are_found_by_paths(tmp_path):
+    half = keras.DTypePolicy("mixed_bfloat16")
+    policy = keras.dtype_policies.DTypePolicyMap("float32", {"mha/query": half, "mha/v.*": half})
+    x = keras.Input((3, 4))
+    model = keras.Model(x, layers.MultiHeadAttention(2, 2, name="mha", dtype=policy)(x, x))
+    twin = ramet.clone(model, name="other")
+
+    twin.save(tmp_path / "twin.keras")
+    for one in (model, twin, keras.saving.load_model(tmp_path / "twin.keras")):
+        found = one.get_layer("mha")
+        dtypes = [part.compute_dtype for part in (found.query_dense, found.value_dense, found.key_dense)]
+        assert dtypes == ["bfloat16", "bfloat16", "float32"]
+    assert policy["other/mha/query"].name == "float32"  # the map of the original is as it was
+
+
 def _sequential():
     return keras.Sequential([keras.Input((4,)), layers.Dense(4), layers.Dense(4)], name="net")
 

@@ -227,3 +227,47 @@ def test_what_is_no_name_is_refused(name):
     assert str(caught.value) == (
         f"Cannot rename 'head' to {name!r}: a name is a text without '/'.\n  fix: choose another name."
     )
+
+
+def attention(dtype=None):
+    x = keras.Input((3, 4), name="x")
+    y = layers.MultiHeadAttention(2, 2, name="mha", dtype=dtype)(x, x)
+    return keras.Model(x, layers.Dense(2, name="out")(y), name="m")
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        [e.quantize(), e.rename("mha", "other")],
+        [e.rename("mha", "other"), e.quantize()],
+        [e.quantize(), e.prefix("my_")],
+    ],
+)
+def test_a_quantised_layer_is_renamed_with_the_policies_that_name_its_parts(edits, tmp_path):
+    model = attention()
+    new = ramet.edit(model, *edits)
+
+    data = np.random.default_rng(0).normal(size=(2, 3, 4)).astype("float32")
+    by_keras = keras.models.clone_model(model)
+    by_keras.set_weights(model.get_weights())
+    by_keras.quantize("int8")
+    expected = keras.ops.convert_to_numpy(by_keras(data))
+    np.testing.assert_allclose(keras.ops.convert_to_numpy(new(data)), expected, atol=1e-6)
+    new.save(tmp_path / "new.keras")
+    loaded = keras.saving.load_model(tmp_path / "new.keras")
+    np.testing.assert_allclose(keras.ops.convert_to_numpy(loaded(data)), expected, atol=1e-6)
+    assert loaded.layers[1].query_dense.quantization_mode == "int8"
+
+
+def test_policies_found_by_patterns_follow_or_the_rename_is_refused():
+    half = keras.DTypePolicy("mixed_bfloat16")
+    model = attention(keras.dtype_policies.DTypePolicyMap("float32", {".*mha/query": half, "mha/v.*": half}))
+
+    again = keras.Model.from_config(ramet.edit(model, e.rename("mha", "my_mha")).get_config()).get_layer("my_mha")
+    assert [again.query_dense.compute_dtype, again.value_dense.compute_dtype] == ["bfloat16", "bfloat16"]
+    assert again.key_dense.compute_dtype == "float32"
+    with pytest.raises(ramet.errors.EditError, match=r"'mha/query': a DTypePolicyMap finds its policy by its path"):
+        ramet.edit(model, e.rename("mha", "other"))
+    policy = model.get_layer("mha").dtype_policy
+    assert policy["mha/value"].compute_dtype == "bfloat16"
+    assert policy["my_mha/value"].compute_dtype == "float32"

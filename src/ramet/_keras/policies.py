@@ -39,6 +39,43 @@ def parts_of(policy: Any) -> list[Any]:
     return [policy]
 
 
+def is_map(policy: Any) -> bool:
+    """Whether a policy is a map of policies by the paths of layers."""
+    return isinstance(policy, keras.dtype_policies.DTypePolicyMap)
+
+
+def in_map(policy: Any, path: str) -> Any:
+    """What a map says of a path; None where it has no single answer."""
+    try:
+        return policy[path]
+    except ValueError:  # several patterns match
+        return None
+
+
+def moved_map(policy: Any, moved: list[tuple[str, str]]) -> Any:
+    """A map of policies whose keys follow layers to other paths. Keys are paths, or patterns that begin with one.
+
+    Args:
+        policy: The map.
+        moved: Old and new path of each layer; the same old path may stand there several times.
+    """
+    longest = sorted(moved, key=lambda one: -len(one[0]))
+    found: dict[str, Any] = {}
+    for key, value in getattr(policy, _POLICIES).items():
+        exact = [new for old, new in moved if old == key]
+        begins = [new + key.removeprefix(old) for old, new in longest if key.startswith(f"{old}/")][:1]
+        found |= dict.fromkeys(exact or begins or [key], value)
+    return keras.dtype_policies.DTypePolicyMap(policy.default_policy, found)
+
+
+def also_at(layer: Any, moved: list[tuple[str, str]]) -> None:
+    """Let the map that a layer holds, if it is one, say the same of the new paths of layers as of the old ones."""
+    held = layer.__dict__.get(_POLICY)
+    if is_map(held):
+        found = getattr(held, _POLICIES)
+        found |= {key: value for key, value in getattr(moved_map(held, moved), _POLICIES).items() if key not in found}
+
+
 def put_policy(layer: Any, policy: Any) -> None:
     """Give a layer a policy without changing its variables, as setting `dtype_policy` would."""
     layer.__dict__[_POLICY] = policy

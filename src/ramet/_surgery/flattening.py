@@ -13,7 +13,7 @@ from ramet._build.trampoline import Work, run
 from ramet._capture.sequence import ordered
 from ramet._edit import Edit, Skip, Step, Touch
 from ramet._keras import exchange, rename, structure
-from ramet._surgery.naming import free_name
+from ramet._surgery.naming import free_name, policies_follow
 from ramet._surgery.scene import Scene
 
 
@@ -46,7 +46,8 @@ def carry_out(edit: Edit, step: Step, scene: Scene) -> None:
             scene.orders.at(call).instead = _InLine(scene, call, opened)
         _freeze_what_was_frozen(scene.op(item.path))
         scene.changed_inside(item.path)
-    _name_apart(scene, opened)
+    with policies_follow(scene.twin):
+        _name_apart(scene, opened)
 
 
 class _InLine:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Iterator
 from typing import Any
 
-from ramet._keras import rewire, structure
+import keras
+
+from ramet._keras import policies, rewire, structure
+from ramet._surgery.order import inside_first
 from ramet.errors import EditError
 
 
@@ -40,3 +45,34 @@ def chosen_by_keras(layer: Any) -> bool:
         r"\W+", "", re.sub("([a-z])([A-Z])", r"\1_\2", re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", type(layer).__name__))
     )
     return re.fullmatch(rf"{re.escape(words.lower())}(_\d+)?", structure.name_of(layer)) is not None
+
+
+@contextlib.contextmanager
+def policies_follow(root: Any) -> Iterator[None]:
+    """Let maps of dtype policies follow layers that get other names inside: their keys are paths of layers."""
+    layers = [op for op in inside_first(root) if isinstance(op, keras.Layer)]
+    holders = [layer for layer in layers if policies.is_map(policies.held_policy(layer))]
+    before = {id(layer): str(layer.path or "") for layer in layers} if holders else {}
+    yield
+    moved = [(before[id(layer)], layer.path) for layer in layers if holders and layer.path]
+    moved = [(old, new) for old, new in moved if old and old != new]
+    made: dict[int, tuple[Any, Any]] = {}  # one map may stand in several layers, and does so afterwards
+    for holder in holders if moved else ():
+        old = policies.held_policy(holder)
+        new = made.setdefault(id(old), (old, policies.moved_map(old, moved)))[1]
+        for layer in inside_first(holder):
+            if isinstance(layer, keras.Layer) and before[id(layer)]:
+                _check_same_policy(old, before[id(layer)], new, layer.path)
+        policies.put_policy(holder, new)
+
+
+def _check_same_policy(old: Any, old_path: str, new: Any, new_path: str) -> None:
+    expected, found = policies.in_map(old, old_path), policies.in_map(new, new_path)
+    if getattr(expected, "name", None) != getattr(found, "name", None):
+        raise EditError(
+            f"Cannot rename '{old_path}': a DTypePolicyMap finds its policy by its path.",
+            expected=f"the policy {getattr(expected, 'name', None)!r} for '{new_path}', too",
+            found=repr(getattr(found, "name", None)),
+            fix="name the layer by its whole path in the map instead of a pattern, or keep its name.",
+            path=old_path,
+        )

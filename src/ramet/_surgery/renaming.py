@@ -10,6 +10,7 @@ from ramet._edit import Edit, Skip, Step, Touch
 from ramet._keras import rename, structure
 from ramet._select import anything
 from ramet._surgery.name_uses import NameUses
+from ramet._surgery.naming import policies_follow
 from ramet._surgery.replacing import asked
 from ramet._surgery.scene import Scene
 from ramet.errors import EditError
@@ -52,13 +53,15 @@ def touch(edit: Edit, scene: Scene) -> Step:
 def carry_out(edit: Edit, step: Step, scene: Scene) -> None:
     """Rename, the innermost last: paths are changed from the outside in."""
     _check_free(step, scene)
+    with policies_follow(scene.twin):
+        for item in step.touched:
+            op = scene.op(item.path)
+            if isinstance(op, keras.layers.InputLayer):
+                _rename_key(op, item, scene)
+                scene.orders.touch(op)
+            rename.rename_op(op, item.detail)
     for item in step.touched:
-        op = scene.op(item.path)
         scene.give_name(item.path, item.detail)
-        if isinstance(op, keras.layers.InputLayer):
-            _rename_key(op, item, scene)
-            scene.orders.touch(op)
-        rename.rename_op(op, item.detail)
         scene.rename_outputs(item.path)
         scene.changed_inside(item.path)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ramet._keras import names
+from ramet._keras import names, policies
 from ramet._twin.copier import Copier
 
 
@@ -28,6 +28,11 @@ def rename(twin: Any, old_name: str, new_name: str, copier: Copier) -> None:
         parent = old.__dict__.get(names.PARENT_PATH)
         if parent is not None:
             new.__dict__[names.PARENT_PATH] = renamed(parent) if parent else new_name
+    # A file has no such prefix, so the old paths stay in maps of dtype policies beside the new ones.
+    ops = [(old.__dict__.get(names.PATH), new) for old, new in copier.record("ops")]
+    moved = [(path, new.__dict__[names.PATH]) for path, new in ops if path]
+    for _, new in ops:
+        policies.also_at(new, moved)
     twin.__dict__["name"] = new_name
     _rekey_torch(copier, renamed)
 
