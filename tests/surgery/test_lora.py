@@ -11,6 +11,7 @@ import ramet
 from ramet import edits as e
 from ramet import named
 from ramet.errors import EditError, LostOnSaveWarning
+from tests.support.other_classes import classifier, tokens
 from tests.support.state_models import floats
 from tests.surgery.expect import assert_saved, edited, value, variables
 
@@ -415,3 +416,47 @@ def test_lora_and_flags_are_saved_where_keras_saves_them():
 
     loaded = assert_saved(new)
     assert loaded.get_layer("b").trainable is False
+
+
+@pytest.mark.parametrize("freeze_rest", [True, False])
+def test_plan_and_save_say_that_a_class_with_its_own_config_loses_lora(freeze_rest, tmp_path):
+    model = classifier()
+    edit = e.lora("encoder/block_0", freeze_rest=freeze_rest)
+    notes = ramet.plan(model, edit).steps[0].notes
+    new = ramet.edit(model, edit)
+    for variable in new.get_layer("encoder").get_layer("block_0").variables:
+        if "lora" in variable.name:
+            variable.assign(variable + 0.1)
+    with pytest.warns(ramet.errors.LostOnSaveWarning, match="its 'block_0' has merged weights and no LoRA"):
+        new.save(tmp_path / "new.keras")
+    loaded = keras.saving.load_model(tmp_path / "new.keras", compile=False)
+
+    assert any("does not keep LoRA inside 'encoder', which makes its layers itself" in note for note in notes)
+    assert not any("start at zero" in note for note in notes)
+    block = loaded.get_layer("encoder").get_layer("block_0")
+    assert (block.lora_enabled, block.kernel.trainable, len(loaded.trainable_variables)) == (False, True, 9)
+    outputs = [keras.ops.convert_to_numpy(one(tokens())) for one in (new, loaded)]
+    np.testing.assert_allclose(*outputs, atol=1e-6)
+
+
+def test_the_plan_says_what_else_is_trainable_in_a_loaded_model(tmp_path):
+    x = keras.Input((4,), name="x")
+    model = keras.Model(x, layers.Dense(2, name="b")(layers.Dense(4, name="a")(x)))
+    new = ramet.edit(model, e.lora("a"))
+    new.save(tmp_path / "new.keras")
+    loaded = keras.saving.load_model(tmp_path / "new.keras")
+
+    found = [[weight.name for weight in one.trainable_weights] for one in (new, loaded)]
+    assert found == [["lora_kernel_a", "lora_kernel_b"], ["bias", "lora_kernel_a", "lora_kernel_b"]]
+    assert any("such as its bias, is trainable" in note for note in ramet.plan(model, e.lora("a")).steps[0].notes)
+
+
+@pytest.mark.parametrize("edits", [[e.quantize(), e.lora("a")], [e.lora("a"), e.quantize("b"), e.quantize("a")]])
+def test_the_plan_says_that_quantised_layers_are_rounded_again(edits):
+    x = keras.Input((4,), name="x")
+    model = keras.Model(x, layers.Dense(2, name="b")(layers.Dense(4, name="a")(x)))
+
+    steps = {step.edit.kind: step for step in ramet.plan(model, *edits).steps}
+    assert any("saving rounds the merged weights" in note for note in steps["lora"].notes)
+    alone = ramet.plan(model, e.quantize("b"), e.lora("a")).steps[1]
+    assert not any("saving rounds" in note for note in alone.notes)

@@ -16,6 +16,7 @@ from ramet._surgery.carry_out import carry_out
 from ramet._surgery.conflict import check_conflicts
 from ramet._surgery.foresight import with_adapted
 from ramet._surgery.kinds import KINDS
+from ramet._surgery.lora import with_quantised
 from ramet._surgery.probe import drawn_alike
 from ramet._surgery.replacing import FROM_A_FUNCTION
 from ramet._surgery.saving import makes_its_parts
@@ -49,7 +50,7 @@ def plan(model: Any, *edits: Any) -> Plan:
     with reading_configs():
         scene = Scene(model, model)
         steps = _steps(wanted, scene)
-        shown = [with_adapted(step, scene, len(wanted)) for step in steps]
+        shown = with_quantised([with_adapted(step, scene, len(wanted)) for step in steps])
     notes = [*_notes(model, wanted, steps, scene), *notes_on_training(steps, scene)]
     return Plan(model.name, tuple(shown), tuple(notes))
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import keras
 
 from ramet._build.draw import drawn_from
 from ramet._edit import Edit, Skip, Step, Touch
-from ramet._keras import lora, quantization, structure
+from ramet._keras import layers, lora, quantization, structure
 from ramet._select import anything
 from ramet._surgery.flags import ADAPTERS, BASE_FROZEN
 from ramet._surgery.order import inside_first
+from ramet._surgery.saving import makes_its_parts
 from ramet._surgery.scene import Scene
 from ramet._surgery.updating import update
 from ramet._twin.clone import clone
@@ -24,7 +26,14 @@ _SAVED = (
     "start at zero and cannot learn any more; to go on training, merge_lora() and lora() again."
 )
 _SAVED_QUANTISED = "saving rounds the merged weights of quantised layers again: the loaded model is close, not equal."
-_SAVED_INSIDE = "a file does not keep LoRA inside {}: the loaded layers have the merged weights, without LoRA."
+_SAVED_INSIDE = (
+    "a file does not keep LoRA inside {}, which makes its layers itself: saving merges each update into the weights; the "
+    "loaded layers have no low-rank matrices and are trainable as their class makes them. To go on training, lora() again."
+)
+_SAVED_TRAINABLE = (
+    "a file keeps the flags of layers, not of single weights: in the loaded model, what else a layer with LoRA has, "
+    "such as its bias, is trainable."
+)
 
 
 def touch_enable(edit: Edit, scene: Scene) -> Step:
@@ -60,6 +69,7 @@ def carry_out_enable(edit: Edit, step: Step, scene: Scene) -> None:
         seed = None if edit["seed"] is None else zlib.crc32(f"{edit['seed']}/{item.path}".encode())
         with drawn_from(seed):
             lora.enable(scene.op(item.path), edit["rank"], edit["alpha"])
+    scene.with_lora += [item.path for item in step.touched]
     if edit["freeze_rest"] and step.touched:
         scene.flags.append(("", BASE_FROZEN))
         scene.flags += [(item.path, ADAPTERS) for item in step.touched]
@@ -144,20 +154,48 @@ def _added(layer: Any, edit: Edit) -> int | str:
 def _notes(edit: Edit, touched: list[Touch], scene: Scene) -> Iterator[str]:
     if edit["freeze_rest"] and touched:
         yield "everything but low-rank matrices is frozen; freeze_rest=False leaves the other weights as they are."
-    if not touched:
-        return
-    yield _SAVED
+    holders = {item.path: _making(item.path, scene) for item in touched}
+    kept = [scene.op(path) for path, holder in holders.items() if holder is None]
+    if kept:
+        yield _SAVED
+    if edit["freeze_rest"] and any(_others(layer) for layer in kept):
+        yield _SAVED_TRAINABLE
+    inside = list(dict.fromkeys(holder for holder in holders.values() if holder is not None))
+    if inside:
+        names = ", ".join(f"'{name}'" if name else f"the model, a {type(scene.twin).__name__}" for name in inside[:5])
+        yield _SAVED_INSIDE.format(names + (f" and {len(inside) - 5} more" if len(inside) > 5 else ""))
     if any(quantization.mode_of(scene.op(item.path)) is not None for item in touched):
         yield _SAVED_QUANTISED
-    inside: dict[str, None] = {}
-    for item in touched:
-        for above in scene.ancestors(item.path):
-            holder = scene.op(above)
-            if structure.function_of(holder) is None and not isinstance(holder, keras.layers.Wrapper):
-                inside[above] = None
-    if inside:
-        names = ", ".join(f"'{name}'" for name in list(inside)[:5])
-        yield _SAVED_INSIDE.format(names + (f" and {len(inside) - 5} more" if len(inside) > 5 else ""))
+
+
+def with_quantised(steps: list[Step]) -> list[Step]:
+    """Steps of a plan, where a step that enables LoRA says so if another one quantises the same layers."""
+    quantised = {item.path for step in steps if step.edit.kind == "quantize" for item in step.touched}
+    return [
+        replace(step, notes=(*step.notes, _SAVED_QUANTISED))
+        if step.edit.kind == "lora"
+        and _SAVED_QUANTISED not in step.notes
+        and any(item.path in quantised for item in step.touched)
+        else step
+        for step in steps
+    ]
+
+
+def _making(path: str, scene: Scene) -> str | None:
+    """Where the nearest layer or model around a path is whose config does not list its layers, or None."""
+    for above in (*scene.ancestors(path), ""):
+        holder = scene.op_or_twin(above)
+        if makes_its_parts(holder) and not isinstance(holder, keras.layers.Wrapper):
+            return above
+    return None
+
+
+def _others(layer: Any) -> bool:
+    """Whether a layer has weights that are trained besides those that LoRA updates."""
+    if layers.own_trainable(layer) and not structure.inside(layer):
+        base = ("kernel", "embeddings", "reverse_embeddings")
+        return any(variable.trainable and variable.name not in base for variable in layers.own_trainable(layer))
+    return False
 
 
 def _check_numbers(edit: Edit) -> None:

@@ -21,6 +21,8 @@ from ramet._keras.unsaved import reading_configs
 from ramet._surgery.naming import chosen_by_keras
 from ramet._surgery.probe import drawn_alike
 
+NO_LORA = "has merged weights and no LoRA"
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -30,7 +32,7 @@ class Difference:
         path: Where, below the object.
         what: The difference, in a few words.
         ours: What the object itself has there, as text: the same difference before and after an edit is none of the edit's.
-        is_flag: Whether it is a trainable flag, which no config of a class with parts of its own describes.
+        is_flag: Whether it is a trainable flag or LoRA, which no config of a class with parts of its own describes.
     """
 
     path: str
@@ -98,6 +100,8 @@ def _differences(op: Any, again: Any, *, skip_own_config: bool) -> Iterator[Diff
         if trained != trained_again and len(trained) == len(trained_again):
             word = "trainable" if any(trained_again) else "frozen"
             flags.append(Difference(path, f"'{_name(ours)}' is {word}", str(trained), is_flag=True))
+        if lora.is_enabled(ours) and getattr(theirs, "lora_rank", None) is None:
+            flags.insert(0, Difference(path, f"'{_name(ours)}' {NO_LORA}", str(ours.lora_rank), is_flag=True))
         parts, others = structure.inside(ours), structure.inside(theirs)
         for place, part in enumerate(parts):
             where = f"{path}/{_name(part)}".lstrip("/")

@@ -18,7 +18,7 @@ from ramet._keras.reload import file_config, overridden
 from ramet._keras.unsaved import is_marked, mark, reading_configs, unmark
 from ramet._surgery.alike import alike
 from ramet._surgery.order import inside_first
-from ramet._surgery.round_trip import Difference, RoundTrip, canonical, round_trip
+from ramet._surgery.round_trip import NO_LORA, Difference, RoundTrip, canonical, round_trip
 from ramet._surgery.scene import Scene
 from ramet.errors import LostOnSaveError, listed
 
@@ -122,7 +122,9 @@ class _Case:
         if lost:
             known = list(self.op.__dict__["get_config"].lost) if is_marked(self.op) else []
             mark(self.op, [*known, *_sentences(lost)])
-            names = listed([one.path or structure.name_of(self.op) for one in lost])
+            flags = [one for one in lost if not one.what.endswith(NO_LORA)]  # the notes of `lora` speak of the others
+            names = listed([one.path or structure.name_of(self.op) for one in flags])
+        if lost and flags:
             self.notes.append(f"does not save these flags: {type(self.op).__name__} makes its parts itself ({names}).")
 
     def _lost(self, now: RoundTrip) -> list[str]:

@@ -43,6 +43,7 @@ class Scene:
         self.updated: list[str] = []  # paths of layers whose settings were changed
         self.changed_settings: list[tuple[Any, Any]] = []  # settings of layers, each before and after
         self.flags: list[tuple[str, str]] = []  # paths, and what becomes of the flags there; see flags.py
+        self.with_lora: list[str] = []  # paths of layers that got LoRA
         places, twins = places_below(model), places_below(twin)
         self._live = {place.path: place.op for place in places}
         self._search = Search(Catalog(self.graph, self._live))  # the ops are listed once for all edits
@@ -195,8 +196,8 @@ class Scene:
         return self._around(self.holders_changed)
 
     def flags_inside(self) -> list[tuple[Any, str]]:
-        """Everything of the twin inside of which a flag was set, with the path where it was."""
-        return self._around([path for path, _ in self.flags])
+        """Everything of the twin inside of which a flag was set or LoRA enabled, with the path where it was."""
+        return self._around([*(path for path, _ in self.flags), *self.with_lora])
 
     def _around(self, paths: Iterable[str]) -> list[tuple[Any, str]]:
         found: dict[int, tuple[Any, str]] = {}
