@@ -395,9 +395,9 @@ def test_a_nested_model_prints_indented():
     assert str(ramet.capture(nested_models())) == (
         "outer (Functional)  50 parameters\n"
         "  x             Input       (None, 4) float32\n"
-        "  middle        Functional  (None, 4)          <- x, mask=None\n"
+        "  middle        Functional  (None, 4)          <- x\n"
         "  | middle_in   Input       (None, 4) float32\n"
-        "  | inner       Functional  (None, 4)          <- middle_in, mask=None\n"
+        "  | inner       Functional  (None, 4)          <- middle_in\n"
         "  | | inner_in  Input       (None, 4) float32\n"
         "  | | d         Dense       (None, 4)          <- inner_in  -> output\n"
         "  | d           Dense       (None, 4)          <- inner  -> output\n"

@@ -166,3 +166,63 @@ def test_an_edit_that_makes_no_sense_for_a_layer_is_refused(edit, words):
 def test_what_is_no_layer_is_refused(verb):
     with pytest.raises(ramet.errors.NotAModelError, match="it is not a model or layer"):
         verb(keras.metrics.Mean())
+
+
+def test_a_layer_without_layers_inside_is_edited_itself():
+    layer = built(layers.Dense(3, name="dense"), (None, 4))
+    kernel, bias = (keras.ops.convert_to_numpy(v) for v in layer.variables)
+    x = np.random.default_rng(0).normal(size=(2, 4)).astype("float32")
+
+    frozen = ramet.edit(layer, e.freeze())
+    narrow = ramet.edit(layer, e.update("dense", units=2, activation="relu", weights="slice"))
+    small = ramet.edit(layer, e.quantize())
+    by_keras = ramet.clone(layer)
+    by_keras.quantize("int8")
+
+    assert type(frozen) is layers.Dense
+    assert (frozen.trainable, frozen.trainable_variables, layer.trainable) == (False, [], True)
+    expected = np.maximum(x @ kernel[:, :2] + bias[:2], 0)
+    np.testing.assert_allclose(keras.ops.convert_to_numpy(narrow(x)), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(*[keras.ops.convert_to_numpy(one(x)) for one in (small, by_keras)])
+    assert "dense  Dense, frozen" in str(ramet.plan(layer, e.freeze()))
+
+
+class WithWeights:
+    """A weight of its own beside a layer."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.dense = layers.Dense(3, name="dense")
+
+    def build(self, shape):
+        self.scale = self.add_weight(shape=(3,), name="scale")
+        self.dense.build(shape)
+        self.built = True
+
+    def call(self, x):
+        return self.dense(x) * self.scale
+
+
+class ModelWithWeights(WithWeights, keras.Model):
+    pass
+
+
+class LayerWithWeights(WithWeights, layers.Layer):
+    pass
+
+
+@pytest.mark.parametrize("cls", [ModelWithWeights, LayerWithWeights])
+def test_weights_outside_of_the_layers_inside_are_frozen_and_never_half_cast(cls):
+    owner = cls(name="owner")
+    owner.build((None, 4))
+
+    frozen = ramet.edit(owner, e.freeze())
+    partly = ramet.edit(owner, e.freeze(), e.unfreeze("dense"))
+    again = ramet.edit(frozen, e.unfreeze())
+
+    assert frozen.trainable_variables == []
+    assert [v.path for v in partly.trainable_variables] == ["owner/dense/kernel", "owner/dense/bias"]
+    assert len(again.trainable_variables) == len(owner.trainable_variables) == 3
+    assert "the weights of 'owner' itself: frozen" in str(ramet.plan(owner, e.freeze()))
+    with pytest.raises(ramet.errors.EditError, match="'owner/scale' belongs to none of the layers inside"):
+        ramet.edit(owner, e.cast("bfloat16"), unsaved=True)

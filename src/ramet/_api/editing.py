@@ -90,7 +90,7 @@ def plan(model: Any, *edits: Any) -> Plan:
     >>> import keras, ramet
     >>> from ramet import edits as e
     >>> model = keras.Sequential(
-    ...     [keras.Input((4,)), keras.layers.Dense(3, name="a"), keras.layers.ReLU(name="b")], name="m"
+    ...     [keras.Input((4,)), keras.layers.Dense(3, name="a"), keras.layers.Dense(2, name="b")], name="m"
     ... )
     >>> print(ramet.plan(model, e.freeze("a")))
     Plan for 'm': 1 edit, 1 op touched

@@ -8,6 +8,7 @@ import keras
 
 from ramet._edit import Edit, Step, Touch
 from ramet._keras import layers, policies, quantization
+from ramet._select import anything
 from ramet._surgery.order import inside_first
 from ramet._surgery.quantizing import check_dequantises, dequantise
 from ramet._surgery.scene import Scene
@@ -16,12 +17,16 @@ from ramet.errors import EditError
 
 
 def touch(edit: Edit, scene: Scene) -> Step:
-    """Every layer that matches; a model has no numbers of its own."""
+    """Every layer that matches. Models are not cast themselves, so those with weights of their own are refused."""
     wanted = policy_of(edit["policy"], "cast")
+    if edit.selector == anything():
+        _check_no_own_weights(scene.twin, wanted, scene.twin.name)
     found = {candidate.path: candidate for candidate in scene.find(edit)}
     touched = []
     for path, candidate in found.items():
         layer = scene.op(path)
+        if isinstance(layer, keras.Model):
+            _check_no_own_weights(layer, wanted, path)
         if not isinstance(layer, keras.Layer) or isinstance(layer, keras.Model) or scene.is_input(path):
             continue
         above = [name for name in scene.ancestors(path) if not isinstance(scene.op(name), keras.Model)]
@@ -67,6 +72,18 @@ def make_float(scene: Scene, path: str) -> None:
         for part in parts:  # a map of policies still speaks of quantised layers
             if isinstance(policies.held_policy(part), keras.dtype_policies.DTypePolicyMap):
                 policies.put_policy(part, policies.effective(part))
+
+
+def _check_no_own_weights(model: Any, wanted: Any, path: str) -> None:
+    """Refuse to cast a model, or a layer on its own, whose weights do not all belong to layers inside."""
+    held = [v for v in layers.own_variables(model) if _is_float(v.dtype) and v.dtype != wanted.variable_dtype]
+    if held:
+        raise EditError(
+            f"Cannot cast '{path}' to {wanted.name!r}: '{held[0].path}' belongs to none of the layers inside.",
+            found=f"a {type(model).__name__} with weights of its own, {held[0].dtype}",
+            fix="cast the layers inside, e.cast(policy, selector); or put the weight, or a layer on its own, into a layer of a model.",
+            path=path,
+        )
 
 
 def _check_floats(layer: Any, wanted: Any, path: str, scene: Scene) -> None:

@@ -10,6 +10,7 @@ import keras
 
 from ramet._build.draw import drawn_from
 from ramet._edit import Edit, Plan, Step, as_edits
+from ramet._keras import structure
 from ramet._keras.counters import names_untouched
 from ramet._keras.unsaved import reading_configs
 from ramet._surgery.carry_out import carry_out
@@ -29,7 +30,20 @@ from ramet.errors import EditError, LostOnSaveError, NotAModelError, RametError
 
 def edit(model: Any, *edits: Any, seed: int | None = None, unsaved: bool = False) -> Any:
     """The edited twin; see `ramet.edit`."""
-    return _edited(model, _checked(model, edits), seed=seed, unsaved=unsaved)[0]
+    wanted = _checked(model, edits)
+    holder = _holder(model)
+    result = _edited(holder, wanted, seed=seed, unsaved=unsaved)[0]
+    return result if holder is model else result.layer
+
+
+def _holder(model: Any) -> Any:
+    """What is edited: the model, or a wrapper around a layer that has no layers inside, because selectors look inside."""
+    if isinstance(model, keras.Model) or structure.inside(model):
+        return model
+    with names_untouched():
+        holder = keras.layers.Wrapper(model, name=model.name)
+    holder.built = model.built
+    return holder
 
 
 def _edited(model: Any, wanted: tuple[Edit, ...], *, seed: int | None, unsaved: bool) -> tuple[Any, list[str]]:
@@ -47,11 +61,12 @@ def _edited(model: Any, wanted: tuple[Edit, ...], *, seed: int | None, unsaved: 
 def plan(model: Any, *edits: Any) -> Plan:
     """What the edits would do; see `ramet.plan`."""
     wanted = _checked(model, edits)
+    holder = _holder(model)
     with reading_configs():
-        scene = Scene(model, model)
+        scene = Scene(holder, holder)
         steps = _steps(wanted, scene)
         shown = with_quantised([with_adapted(step, scene, len(wanted)) for step in steps])
-    notes = [*_notes(model, wanted, steps, scene), *notes_on_training(steps, scene)]
+    notes = [*_notes(holder, wanted, steps, scene), *notes_on_training(steps, scene)]
     return Plan(model.name, tuple(shown), tuple(notes))
 
 

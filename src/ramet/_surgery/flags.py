@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import keras
 
 from ramet._edit import Edit, Step, Touch
-from ramet._keras import exchange, lora, structure
+from ramet._keras import exchange, layers, lora, structure
+from ramet._select import anything
 from ramet._surgery.order import inside_first
 from ramet._surgery.scene import Scene
 
@@ -21,20 +23,28 @@ ADAPTERS = "low-rank matrices are trained"
 def touch_trainable(edit: Edit, scene: Scene) -> Step:
     """Every layer or model that matches; what is inside one goes with it."""
     word = "frozen" if edit.kind == "freeze" else "trainable"
+    whole = _is_whole(edit, scene)
     touched = []
-    for candidate in scene.find(edit):
+    for candidate in scene.find(dataclasses.replace(edit, required=False) if whole else edit):
         op = scene.op(candidate.path)
         if not isinstance(op, keras.Layer) or scene.is_input(candidate.path):
             continue
         kept = edit.kind == "unfreeze" and lora.is_enabled(op)
         what = f"{candidate.op.class_name}, {word}{', but for the weights that LoRA updates' if kept else ''}"
         touched.append(Touch(candidate.path, what, claims=frozenset()))
-    return Step(edit, tuple(touched))
+    return Step(edit, tuple(touched), notes=(f"the weights of '{scene.twin.name}' itself: {word}",) if whole else ())
 
 
 def carry_out_trainable(edit: Edit, step: Step, scene: Scene) -> None:
     """Note the flags: they are set at the end, on what then stands at these places."""
-    scene.flags += [(item.path, FREEZE if edit.kind == "freeze" else UNFREEZE) for item in step.touched]
+    paths = [""] if _is_whole(edit, scene) else []
+    paths += [item.path for item in step.touched]
+    scene.flags += [(path, FREEZE if edit.kind == "freeze" else UNFREEZE) for path in paths]
+
+
+def _is_whole(edit: Edit, scene: Scene) -> bool:
+    """Whether everything is meant, and there are weights that belong to none of the layers inside."""
+    return edit.selector == anything() and bool(layers.own_variables(scene.twin))
 
 
 def set_flags(scene: Scene) -> None:
@@ -54,7 +64,7 @@ def set_flags(scene: Scene) -> None:
             for base in (base for layer in _layers(op) if lora.is_enabled(layer) for base in lora.targets(layer)):
                 base.trainable = False
         if what != FREEZE:
-            above = [scene.op(name) for name in scene.ancestors(path)]
+            above = [scene.op(name) for name in scene.ancestors(path)] if path else []
             for holder in (*above, scene.twin):
                 exchange.own_flag(scene.successor(holder), trainable=True)
 
