@@ -10,6 +10,7 @@ from ramet._diff.far import HOW_FAR
 from ramet._draw import draw_graph
 from ramet._draw.palette import DARK, LIGHT
 from ramet._graph import freeze_dict
+from tests.draw.sample import chain
 from tests.graph.sample import nested, small
 
 
@@ -67,3 +68,11 @@ def test_a_closed_model_has_the_colour_of_all_that_is_inside():
 def test_the_steps_can_be_told_apart_in_both_themes():
     for theme in (LIGHT, DARK):
         assert len({theme.moved(step) for step in range(len(HOW_FAR))}) == len(HOW_FAR)
+
+
+def test_a_closed_block_says_how_many_boxes_inside_are_marked():
+    graph = chain(*(f"block_{n // 4}_{n % 4}" for n in range(100)))
+    changes = [Change("setting", f"block_3_{n}", f"block_3_{n}", "trainable", True, False) for n in (0, 2)]
+
+    assert drawn(graph, *changes).to_svg().count(">2 inside</text>") == 1
+    assert "inside</text>" not in drawn(graph).to_svg()

@@ -171,14 +171,27 @@ def _box(box: Box, spot: Spot, scene: Scene, *, is_open: bool) -> Iterator[str]:
         yield _rect(spot.x + 4, spot.y + 4, spot.width, spot.height, 8, f'fill="{fill}" {look}')
     yield _rect(spot.x, spot.y, spot.width, spot.height, round_, f'fill="{fill}" {look}')
     yield from _words(box, spot, is_open=is_open)
-    if box.status:
-        # Not by colour alone.
-        width = 6 * len(box.told_status) + 11
+    inside = 0 if is_open else _marked_inside(box, scene)
+    if box.status or inside:
+        # Not by colour alone. A page has a badge in the place of the words, because its boxes open.
+        told = box.told_status or f"{inside:,} inside"
+        stroke = stroke if box.status else STATUS["changed"][0]
+        width = 6 * len(told) + 11
         yield _rect(spot.x + 8, spot.y - 9, width, 13, 6.5, f'fill="{stroke}"')
         look = 'text-anchor="middle" font-weight="bold"'
-        yield _text(spot.x + 8 + width / 2, spot.y + 0.5, box.told_status, 9, LIGHT.page, look)
+        yield _text(spot.x + 8 + width / 2, spot.y + 0.5, told, 9, LIGHT.page, look)
     yield from _marks(box, spot, scene)
     yield "</g>"
+
+
+def _marked_inside(box: Box, scene: Scene) -> int:
+    """How many boxes inside a box have a status."""
+    found, waiting = 0, [*box.children]
+    while waiting:
+        child = scene.boxes[waiting.pop()]
+        found += bool(child.status)
+        waiting += child.children
+    return found
 
 
 def _marks(box: Box, spot: Spot, scene: Scene) -> Iterator[str]:
