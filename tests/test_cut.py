@@ -115,6 +115,27 @@ def test_the_second_call_of_a_shared_layer():
     _same(second, b, shared(b))
 
 
+def test_the_first_call_may_have_its_number():
+    model = MODELS["shared_layer"]()
+    a, _ = data_for(model)
+    shared = model.get_layer("shared")
+    _same(ramet.cut(model, outputs="shared#1"), a, shared(a))
+    last = model.layers[-1]
+    assert [t.name for t in ramet.cut(model, f"{last.name}#1", inputs=["shared#1", "shared#2"]).inputs] == [
+        "shared_output",
+        "shared_output_1",
+    ]
+    nested = MODELS["shared_nested_model"]()
+    assert [t.name for t in ramet.cut(nested, outputs="inner#1/d#1").inputs] == ["a"]
+
+
+def test_a_number_in_the_name_of_a_layer_is_not_the_number_of_a_call():
+    x = keras.Input((4,), name="x")
+    model = keras.Model(x, keras.layers.Dense(2, name="d")(keras.layers.Dense(3, name="d#1")(x)))
+    assert ramet.cut(model, outputs="d#1").output_shape == (None, 3)
+    assert ramet.cut(model, outputs="d##1").output_shape == (None, 3)
+
+
 def test_the_second_call_of_a_nested_model():
     model = MODELS["shared_nested_model"]()
     _, b = data_for(model)

@@ -136,7 +136,9 @@ def test_at_every_call_of_a_shared_layer_the_new_one_is_shared_too():
     assert len(new.weights) == 4
 
 
-@pytest.mark.parametrize(("chosen", "number"), [(1, 1), (2, 2), ("shared", 1), ("shared#2", 2), ([2], 2)])
+@pytest.mark.parametrize(
+    ("chosen", "number"), [(1, 1), (2, 2), ("shared", 1), ("shared#1", 1), ("shared#2", 2), ([2], 2)]
+)
 def test_at_a_chosen_call_of_a_shared_layer(chosen, number):
     assert_edited(
         shared(),

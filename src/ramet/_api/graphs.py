@@ -34,7 +34,7 @@ def cut(model: Any, outputs: Any, inputs: Any = None) -> Any:
     Args:
         model: A functional or a built Sequential model.
         outputs: Where the part ends: the path of a layer, `"block4/conv2"`, through nested models too (`"shared#2"` for its
-            second call); a layer of the model; or a tensor of the model, such as `model.get_layer("a").output`. Or a
+            second call, `"shared"` or `"shared#1"` for its first); a layer of the model; or a tensor of the model, such as `model.get_layer("a").output`. Or a
             list, tuple or dict of these.
         inputs: Where the part begins, in the same form; the model's own inputs when left out. An output of a layer that is
             passed here becomes an input of the same shape and dtype, called `<layer>_output`, or by its key in

@@ -14,7 +14,7 @@ from ramet._build.trampoline import Work, run
 from ramet._capture.capture import capture
 from ramet._capture.sequence import ordered
 from ramet._capture.tree import places_below
-from ramet._graph import call_id, split_call_id
+from ramet._graph import call_id, split_call_id, without_first
 from ramet._keras import rewire, structure
 from ramet._keras.counters import names_untouched
 from ramet._twin.clone import clone
@@ -360,7 +360,8 @@ def _flat(values: Any) -> list[Any]:
 
 def _call_at(model: Any, function: Any, part: str, path: str) -> Any:
     """One call of a graph, by the id of the call."""
-    name, number = split_call_id(part) or (part, 1)
+    literal = any(structure.name_of(call.operation) == part for call in structure.calls_of(function))
+    name, number = split_call_id(part if literal else without_first(part)) or (part, 1)
     calls = [call for call in structure.calls_of(function) if structure.name_of(call.operation) == name]
     if calls:
         made = structure.calls_made(calls[0].operation)

@@ -15,7 +15,7 @@ from ramet._graph.argument import (
     map_refs,
     refs,
 )
-from ramet._graph.call import Call, MaskKind, call_id, split_call_id
+from ramet._graph.call import Call, MaskKind, call_id, split_call_id, without_first
 from ramet._graph.change import map_ops, map_paths, renumber, reroute
 from ramet._graph.decode import from_json
 from ramet._graph.encode import to_json
@@ -75,4 +75,5 @@ __all__ = [
     "split_call_id",
     "thaw",
     "to_json",
+    "without_first",
 ]

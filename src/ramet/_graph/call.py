@@ -11,7 +11,7 @@ from ramet._graph.argument import EMPTY, Argument, FrozenDict, Ref, refs
 from ramet._graph.frozen import Frozen
 from ramet._graph.value import Value
 
-__all__ = ["Call", "MaskKind", "call_id", "split_call_id"]
+__all__ = ["Call", "MaskKind", "call_id", "split_call_id", "without_first"]
 
 MaskKind: TypeAlias = Literal["implicit", "explicit"]
 
@@ -35,6 +35,12 @@ def split_call_id(text: str) -> tuple[str, int] | None:
         op, number = found[1] + found[2][:-1], int(found[3])
     op = op.replace("##", "#")
     return (op, number) if call_id(op, number) == text else None
+
+
+def without_first(text: str) -> str:
+    """What a user means by `conv_1#1`: the first call, whose id has no number."""
+    found = _NUMBERED.fullmatch(text)
+    return found[1] + found[2][:-1] if found and len(found[2]) % 2 and found[3] == "1" else text
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -8,7 +8,7 @@ from typing import Any
 import keras
 
 from ramet._edit import Edit, Step, Touch
-from ramet._graph import split_call_id
+from ramet._graph import split_call_id, without_first
 from ramet._select import Candidate
 from ramet._surgery.naming import settle
 from ramet._surgery.replacing import made
@@ -89,7 +89,7 @@ def _chosen(edit: Edit, candidate: Candidate, scene: Scene) -> list[str]:
         return known
     wanted = [edit["calls"]] if isinstance(edit["calls"], int | str) else list(edit["calls"])
     found = []
-    for item in wanted:
+    for item in (without_first(one) if isinstance(one, str) and one not in known else one for one in wanted):
         matches = [name for name in known if item in (name, (split_call_id(name) or ("", 0))[1])]
         if not matches:
             raise UnknownPathError(
