@@ -34,7 +34,8 @@ Every error has the same form: a first line that stands alone, then `expected:`,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 
 __all__ = [
     "ArgumentError",
@@ -236,6 +237,29 @@ class SharedGlobalWarning(RametWarning):
 
 class UntestedKerasWarning(RametWarning):
     """The installed Keras is newer than the newest one ramet was tested with."""
+
+
+@contextlib.contextmanager
+def foreign_errors(verb: str, what: str, kind: type[RametError], path: str | None = None) -> Iterator[None]:
+    """Turn whatever a user's class raises into an error of ramet, with the original as its cause.
+
+    Args:
+        verb: What is being done: `cut`.
+        what: What it is done to: `'model'`.
+        kind: The class of the error.
+        path: Where it happened, as far as that is known.
+    """
+    try:
+        yield
+    except (RametError, MemoryError, RecursionError, Warning):
+        raise
+    except Exception as error:
+        raise kind(
+            f"Cannot {verb} {what}: an error was raised on the way.",
+            found=f"{type(error).__name__}: {' '.join(str(error).split())[:200]}",
+            fix="look at the cause of this error: a method or property of a class in the model raised it.",
+            path=path,
+        ) from error
 
 
 def listed(names: Sequence[str], limit: int = 3) -> str:

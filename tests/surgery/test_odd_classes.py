@@ -145,3 +145,107 @@ def test_verbs_take_an_operation_without_a_name(kind):
     ramet.transfer(model, ramet.clone(model))
     new = ramet.edit(model, e.insert_after("a", lambda old: layers.ReLU(name="again")))
     np.testing.assert_array_equal(*(keras.ops.convert_to_numpy(one(x)) for one in (new, model)))
+
+
+class Odd(keras.Layer):
+    """A layer that raises a KeyError in one of its methods, once it is in the model."""
+
+    def __init__(self, where="", **kwargs):
+        super().__init__(**kwargs)
+        self.where, self.is_angry = where, False
+        self.mix = layers.Dense(4, name="mix")
+
+    def angry_in(self, method):
+        if self.__dict__.get("is_angry") and self.where == method:
+            raise KeyError("odd")
+
+    def build(self, shape):
+        self.mix.build(shape)
+        self.scale = self.add_weight(shape=(4,), initializer="ones", name="scale")
+
+    def call(self, x):
+        self.angry_in("call")
+        return self.mix(x) * self.scale
+
+    def compute_output_spec(self, x):
+        self.angry_in("compute_output_spec")
+        return keras.KerasTensor(x.shape, x.dtype)
+
+    def compute_mask(self, inputs, mask=None):
+        self.angry_in("compute_mask")
+        return mask
+
+    def get_config(self):
+        self.angry_in("get_config")
+        return {**super().get_config(), "where": self.where}
+
+    def count_params(self):
+        self.angry_in("count_params")
+        return super().count_params()
+
+    def __repr__(self):
+        self.angry_in("__repr__")
+        return "odd"
+
+    @property
+    def variables(self):
+        self.angry_in("variables")
+        return super().variables
+
+
+class OddOptimizer(keras.optimizers.SGD):
+    """An optimizer without a config."""
+
+    def get_config(self):
+        raise KeyError("odd")
+
+
+def odd(where):
+    layer = Odd(where, name="odd")
+    model = around(layers.Dense(4, name="a"), layer, layers.Dense(2, name="z"))
+    if where == "optimizer":
+        model.compile(OddOptimizer(), "mse")
+        model.optimizer.build(model.trainable_variables)
+    layer.is_angry = True
+    return model
+
+
+VERBS = {
+    "capture": lambda model: str(ramet.capture(model)),
+    "select": lambda model: repr(ramet.select(model, of_class("Dense"))),
+    "diff": lambda model: str(ramet.diff(model, ramet.clone(model))),
+    "cut": lambda model: ramet.cut(model, "z"),
+    "cut from the middle": lambda model: ramet.cut(model, "z", inputs="a"),
+    "transfer": lambda model: ramet.transfer(model, ramet.clone(model)),
+    "verify": lambda model: str(ramet.verify(model, ramet.clone(model), only=["structure", "state", "outputs"])),
+    "draw": ramet.draw,
+    "clone on inputs": lambda model: ramet.clone(model, inputs=keras.Input((4,), name="new")),
+    "fresh": lambda model: ramet.clone(model, weights="fresh", seed=1),
+    "clone_model": ramet.clone_model,
+}
+# What each verb refuses. All other verbs do their work.
+REFUSED = {
+    "call": (),
+    "compute_output_spec": ("cut from the middle", "clone on inputs"),
+    "compute_mask": ("cut from the middle", "clone on inputs"),
+    "get_config": ("fresh", "clone_model"),
+    "count_params": (),
+    "__repr__": (),
+    "variables": ("cut", "cut from the middle", "verify", "clone on inputs"),
+    "optimizer": ("fresh", "clone_model"),
+}
+
+
+@pytest.mark.parametrize("where", REFUSED)
+def test_a_verb_works_or_is_refused_with_the_cause(where):
+    model = odd(where)
+    refused = {}
+    for verb, run in VERBS.items():
+        try:
+            run(model)
+        except errors.RametError as error:
+            refused[verb] = error
+    assert {verb: type(error.__cause__) for verb, error in refused.items()} == dict.fromkeys(REFUSED[where], KeyError)
+    assert all(error.summary.startswith("Cannot ") and error.fix for error in refused.values())
+    if where.startswith("compute"):
+        assert {error.path for error in refused.values()} == {"odd"}

@@ -18,7 +18,7 @@ from ramet._graph import call_id, split_call_id, without_first
 from ramet._keras import rewire, structure
 from ramet._keras.counters import names_untouched
 from ramet._twin.clone import clone
-from ramet.errors import ArgumentError, NotAModelError, UnknownPathError, listed
+from ramet.errors import ArgumentError, NotAModelError, RebuildError, UnknownPathError, foreign_errors, listed
 
 
 def cut(model: Any, outputs: Any, inputs: Any = None) -> Any:
@@ -29,6 +29,11 @@ def cut(model: Any, outputs: Any, inputs: Any = None) -> Any:
             expected="a functional or a built Sequential model",
             fix="a subclassed model can only be cut in its own code.",
         )
+    with foreign_errors("cut", f"'{model.name}'", RebuildError):
+        return _part_of(model, outputs, inputs)
+
+
+def _part_of(model: Any, outputs: Any, inputs: Any) -> Any:
     index = _Index(model)
     ends = _located(index, outputs, "outputs")
     starts = None if inputs is None else _located(index, inputs, "inputs")
@@ -175,7 +180,10 @@ def _from_the_middle(
     first = set(replaced)
     for call in needed:
         args, kwargs = arguments_of(call, replaced)
-        for old, new in zip(call.outputs, _flat(call.operation(*args, **kwargs)), strict=True):
+        path = structure.name_of(call.operation)
+        with foreign_errors("cut", f"'{twin.name}' through '{path}'", RebuildError, path):
+            made = _flat(call.operation(*args, **kwargs))
+        for old, new in zip(call.outputs, made, strict=True):
             if id(old) not in first:
                 replaced[id(old)] = new
     return replaced

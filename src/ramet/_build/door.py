@@ -13,7 +13,7 @@ from ramet._build.trampoline import run
 from ramet._build.weights import clone_with
 from ramet._keras import structure
 from ramet._keras.counters import names_untouched
-from ramet.errors import ArgumentError
+from ramet.errors import ArgumentError, RebuildError, foreign_errors
 
 
 def clone(
@@ -32,7 +32,8 @@ def clone(
     _check_has_calls(target)
     twin = clone_with(target, weights=weights, name=name, seed=seed, keep_compiled=keep_compiled, share=share)
     own = structure.inputs_of(structure.function_of(twin))
-    with names_untouched():  # layers make ops while they are called, for masks
+    # Layers make ops while they are called, for masks.
+    with names_untouched(), foreign_errors("rebuild", f"'{target.name}' on other inputs", RebuildError):
         return run(rebuild(twin, new_inputs(twin, own, inputs, original=target)))
 
 

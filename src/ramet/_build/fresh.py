@@ -19,7 +19,7 @@ from ramet._build.draw import drawn_from
 from ramet._keras import quantization, structure
 from ramet._keras.counters import names_untouched
 from ramet._keras.unsaved import reading_configs
-from ramet.errors import CannotCopyError
+from ramet.errors import CannotCopyError, foreign_errors
 
 
 def reinitialise(model: Any, *, seed: int | None) -> None:
@@ -31,16 +31,18 @@ def reinitialise(model: Any, *, seed: int | None) -> None:
     _reset(model, seeded=seed is not None)
 
 
-def _made_from(seed: int, layer: Any, path: str) -> list[tuple[Any, Any]] | str:
+def _made_from(seed: int, layer: Any, path: str) -> list[tuple[Any, Any]] | str | Exception:
     """As `_made_again`, but what a layer draws while it is made, by whichever generator, comes from the seed."""
 
-    def made() -> list[tuple[Any, Any]] | str:
+    def made() -> list[tuple[Any, Any]] | str | Exception:
         with drawn_from(zlib.crc32(f"{seed}/{path}".encode())):
             return _made_again(layer)
 
     first = made()
-    if not isinstance(first, str) and not _is_of_keras(layer):
+    if isinstance(first, list) and not _is_of_keras(layer):
         again = made()
+        if not isinstance(again, list):
+            return again
         for (old, one), (_, other) in zip(first, again, strict=False):
             values = keras.ops.convert_to_numpy(one), keras.ops.convert_to_numpy(other)
             if values[0].tobytes() != values[1].tobytes():
@@ -89,9 +91,9 @@ def _fresh_pairs(model: Any, seed: int | None) -> list[tuple[Any, Any]]:
             continue
         _check_float(op, path)
         made = _made_again(op) if seed is None else _made_from(seed, op, path)
-        if isinstance(made, str):
+        if not isinstance(made, list):
             if _owned(op) or not structure.layers_of(op):
-                raise _cannot(op, path, made)
+                raise _cannot(op, path, made) from (made if isinstance(made, Exception) else None)
             waiting.extend((layer, f"{path}/{structure.name_of(layer)}") for layer in structure.layers_of(op))
             continue
         seen.update(id(layer) for layer in _all_layers(op))
@@ -112,14 +114,14 @@ def _all_layers(op: Any) -> list[Any]:
     return found
 
 
-def _made_again(layer: Any) -> list[tuple[Any, Any]] | str:
+def _made_again(layer: Any) -> list[tuple[Any, Any]] | str | Exception:
     """Each weight with its counterpart in a layer made from the config, or why that cannot be."""
     try:
         with reading_configs():
             made = type(layer).from_config(layer.get_config())
         build_like(made, layer)
     except Exception as error:  # noqa: BLE001  # a user's class may raise anything
-        return f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
+        return error
     ours, theirs = _drawn(layer), _drawn(made)
     if [tuple(v.shape) for v in ours] != [tuple(v.shape) for v in theirs]:
         return "a layer made from its config has other weights"
@@ -141,7 +143,9 @@ def _rnn_states(layer: Any) -> list[Any]:
     return found
 
 
-def _cannot(layer: Any, path: str, reason: str) -> CannotCopyError:
+def _cannot(layer: Any, path: str, reason: str | Exception) -> CannotCopyError:
+    if isinstance(reason, Exception):
+        reason = f"{type(reason).__name__}: {' '.join(str(reason).split())[:160]}"
     return CannotCopyError(
         f"Cannot give '{path}' fresh weights: its class {type(layer).__name__} cannot be made again from its config.",
         found=reason,
@@ -177,7 +181,8 @@ def _reset_optimizer(optimizer: Any) -> None:
     learning_rate = structure.learning_rate_variable(optimizer)
     fresh: list[Any] = []
     if optimizer.built:
-        with names_untouched():
+        what = f"the optimizer, a {type(optimizer).__name__}, fresh state"
+        with names_untouched(), foreign_errors("give", what, CannotCopyError, "optimizer"):
             made = type(optimizer).from_config(optimizer.get_config())
             made.build(structure.optimized_variables(optimizer))
             fresh = made.variables

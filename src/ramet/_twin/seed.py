@@ -9,7 +9,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from ramet._keras import names
+from ramet._keras import names, structure
 from ramet._twin.copier import Copier
 
 
@@ -90,7 +90,11 @@ def _owners(copier: Copier) -> dict[int, tuple[Any, str]]:
 
 def _flat(name: str, value: Any) -> list[tuple[str, Any]]:
     if isinstance(value, dict):
-        return [(f"{name}.{key}", part) for key, part in value.items()]
+        # The keys may be layers, whose text is of their users' making.
+        return [
+            (f"{name}.{structure.name_of(key) if isinstance(key, keras.Operation) else key}", part)
+            for key, part in value.items()
+        ]
     if isinstance(value, list | tuple):
         return [(f"{name}.{index}", part) for index, part in enumerate(value)]
     return [(name, value)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import difflib
 import os
@@ -22,7 +23,7 @@ from ramet._verify.pair import Pair
 from ramet._verify.progress import Progress, teller
 from ramet._verify.report import Check, Report
 from ramet._verify.variables import size_of
-from ramet.errors import ArgumentError, NotAModelError
+from ramet.errors import ArgumentError, NotAModelError, RametError, foreign_errors
 
 
 def verify(
@@ -49,7 +50,9 @@ def verify(
         ours, theirs = _model(model, "the original", seed), _model(twin, "the other", seed)
         shared = list_of_shared(share, "verify", [ours, theirs])
         pair = Pair(ours, theirs, tolerance=tolerance, seed=seed, inputs=inputs, targets=targets, share=shared)
-        tell = teller(progress, big=_is_big(ours))
+        with _raising(ours):
+            big = _is_big(ours)
+        tell = teller(progress, big=big)
         checks = []
         try:
             for number, name in enumerate(chosen):
@@ -62,14 +65,20 @@ def verify(
     return Report(ours.name, theirs.name, tuple(checks), _about(ours, tolerance), graphs)
 
 
+def _raising(model: Any) -> contextlib.AbstractContextManager[None]:
+    return foreign_errors("verify", f"'{model.name}'", RametError)
+
+
 def _run(check: Callable[[Pair], Check], name: str, pair: Pair) -> Check:
     if pair.tolerance is not None:
         pair.tolerance.largest = None
     try:
-        found = check(pair)
+        with _raising(pair.ours.model):
+            try:
+                found = check(pair)
+            except NotRun as reason:
+                return Check(name, "not run", reason=str(reason))
         return found if pair.tolerance is None else dataclasses.replace(found, largest=pair.tolerance.largest)
-    except NotRun as reason:
-        return Check(name, "not run", reason=str(reason))
     finally:
         pair.end()
 
