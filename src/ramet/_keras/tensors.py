@@ -11,6 +11,9 @@ import numpy as np
 from ramet._keras import names, structure
 from ramet._keras.randomness import global_state
 
+# The dtypes of torch and TensorFlow that NumPy has, too.
+_PLAIN = frozenset({"float16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64", "bool"})
+
 
 def arrays_of(value: Any) -> list[Any]:
     """A tensor or variable as NumPy arrays: one, or for a sparse or ragged tensor its parts."""
@@ -31,6 +34,36 @@ def arrays_of(value: Any) -> list[Any]:
     if _is_key(value):
         value = sys.modules["jax"].random.key_data(value)
     return [np.asarray(keras.ops.convert_to_numpy(value))]
+
+
+def views_of(value: Any) -> list[Any]:
+    """The same arrays without copying numbers where that can be helped.
+
+    A view of a variable on torch changes with the variable, see `is_live`. JAX and TensorFlow never write to memory that
+    somebody else holds.
+    """
+    if isinstance(value, keras.Variable):
+        value = structure.value_of(value)
+    backend = keras.backend.backend()
+    if backend == "torch" and is_live(value):
+        return [value.detach().numpy()]
+    if backend == "tensorflow" and hasattr(value, "read_value"):
+        value = value.read_value()
+        return [np.asarray(memoryview(value))] if value.dtype.name in _PLAIN else arrays_of(value)
+    return arrays_of(value)
+
+
+def is_live(value: Any) -> bool:
+    """Whether the view of a tensor changes when the tensor does: on torch, in the memory of the machine."""
+    torch = sys.modules.get("torch")
+    return (
+        torch is not None
+        and isinstance(value, torch.Tensor)
+        and value.device.type == "cpu"
+        and value.layout is torch.strided
+        and not value.is_neg()
+        and str(value.dtype).removeprefix("torch.") in _PLAIN
+    )
 
 
 def _is_composite(value: Any) -> bool:

@@ -7,95 +7,121 @@ written to when it is put back; what was made in the meantime is let go.
 from __future__ import annotations
 
 import collections
+import itertools
 import operator
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ramet._verify.reach import attributes, is_array, is_fixed, library_of, reach, slots
+from ramet._keras.tensors import is_live
+from ramet._verify.compare import Copies, same_bits
+from ramet._verify.reach import attributes, is_fixed, kind_of, slots
 
 # Answers with whether something had changed.
 Restore = Callable[[], bool]
+# So many containers are looked at in one go. Only where one of them has changed, each is looked at alone.
+_TOGETHER = 256
 
 
 class Memento:
-    """A moment in the life of some objects."""
+    """A moment in the life of some objects.
 
-    def __init__(self, roots: Iterable[Any]) -> None:
-        # What was reached is kept alive: an object that is let go while a model runs could not be put back.
-        self._reached = reach(roots)
-        self._restores = [
-            restore for found in self._reached.values() for restore in _restores(found.value) if restore is not None
+    Args:
+        values: The objects. They are kept alive: one that is let go while a model runs could not be put back.
+        copies: Where copies of arrays are kept.
+    """
+
+    def __init__(self, values: Iterable[Any], copies: Copies) -> None:
+        self._values, self._copies = list(values), copies
+        containers: dict[type, list[Any]] = {base: [] for base in _BASES}
+        self._restores: list[Restore] = []
+        for value in self._values:
+            if is_fixed(value):
+                continue
+            cls, restore = type(value), None
+            kind = kind_of(cls)
+            if kind.is_array:
+                restore = self._array(value)
+            elif kind.is_variable:
+                restore = _tensorflow(value)
+            elif issubclass(cls, types.CellType):
+                restore = _cell(value)
+            else:
+                if issubclass(cls, _BASES):
+                    containers[next(base for base in _BASES if issubclass(cls, base))].append(value)
+                own = attributes(value)
+                if own is not None:
+                    containers[dict].append(own)
+                if kind.slots:
+                    restore = _slots(value, list(slots(value)))
+            if restore is not None:
+                self._restores.append(restore)
+        self._groups = [
+            _Group(base, found[start : start + _TOGETHER])
+            for base, found in containers.items()
+            for start in range(0, len(found), _TOGETHER)
         ]
 
     def put_back(self) -> int:
         """Let everything be as it was; answers with how many objects had changed."""
-        return sum([restore() for restore in self._restores])
+        return sum([group.put_back() for group in self._groups]) + sum([restore() for restore in self._restores])
+
+    def _array(self, value: Any) -> Restore | None:
+        if isinstance(value, np.ndarray):
+            return _numpy(value)
+        return _torch(value, self._copies) if hasattr(value, "data_ptr") else None
 
 
-def _restores(value: Any) -> Iterable[Restore | None]:
-    if is_fixed(value):
-        return
-    cls = type(value)
-    if is_array(value):
-        yield _numpy(value) if issubclass(cls, np.ndarray) else _torch(value) if hasattr(value, "data_ptr") else None
-        return
-    if library_of(value) == "tensorflow" and hasattr(value, "assign") and hasattr(value, "read_value"):
-        yield _tensorflow(value)
-        return
-    if issubclass(cls, types.CellType):
-        yield _cell(value)
-        return
-    if issubclass(cls, dict):
-        yield _dict(value)
-    elif issubclass(cls, list | collections.deque | set):
-        yield _collection(value)
-    own = attributes(value)
-    if own is not None:
-        yield _dict(own)
-    held = list(slots(value))
-    if held:
-        yield _slots(value, held)
+# The kinds of containers that change, the more special one first.
+_BASES: tuple[Any, ...] = (collections.OrderedDict, dict, list, collections.deque, set)
 
 
-def _dict(value: dict[Any, Any]) -> Restore:
-    base: Any = collections.OrderedDict if issubclass(type(value), collections.OrderedDict) else dict
-    keys, held = tuple(base.keys(value)), tuple(base.values(value))
+class _Group:
+    """Some containers of a kind, which are looked at together: a model has many thousand, and few of them ever change."""
 
-    def restore() -> bool:
-        # Looked at after every run, for each of the many thousand dicts of a model: nothing is made to compare them.
-        if dict.__len__(value) == len(keys) and _are(base.values(value), held) and _are(base.keys(value), keys):
-            return False
-        base.clear(value)
-        base.update(value, zip(keys, held, strict=True))
-        return True
+    def __init__(self, base: Any, items: list[Any]) -> None:
+        self._base, self._items = base, items
+        self._is_dict = issubclass(base, dict)
+        self._sizes = list(map(base.__len__, items))
+        self._filled = [item for item, size in zip(items, self._sizes, strict=True) if size]  # others have a size alone
+        self._before = tuple(map(tuple, self._streams(self._filled)))
 
-    return restore
+    def _streams(self, items: Sequence[Any]) -> list[Iterable[Any]]:
+        """All that the containers hold, one after the other: the keys, then the values."""
+        base = self._base
+        reads = (base.keys, base.values) if self._is_dict else (base.__iter__,)
+        return [itertools.chain.from_iterable(map(read, items)) for read in reads]
 
+    def _hold(self, items: Sequence[Any], before: tuple[tuple[Any, ...], ...]) -> bool:
+        """Whether every item is the very object that it was, in as many items; no code of the user's runs for it."""
+        return all(all(map(operator.is_, now, then)) for now, then in zip(self._streams(items), before, strict=True))
 
-def _are(now: Iterable[Any], before: Iterable[Any]) -> bool:
-    """Whether each item is the very object that it was; there must be equally many."""
-    return all(map(operator.is_, now, before))
+    def put_back(self) -> int:
+        size_of = self._base.__len__
+        if list(map(size_of, self._items)) == self._sizes and self._hold(self._filled, self._before):
+            return 0
+        changed = start = 0
+        for item, size in zip(self._items, self._sizes, strict=True):
+            before = tuple(held[start : start + size] for held in self._before)
+            start += size
+            if size_of(item) != size or not self._hold((item,), before):
+                self._write(item, before)
+                changed += 1
+        return changed
 
-
-def _collection(value: Any) -> Restore:
-    base: Any = next(kind for kind in (list, collections.deque, set) if issubclass(type(value), kind))
-    before = tuple(base.__iter__(value))
-
-    def restore() -> bool:
-        if base.__len__(value) == len(before) and _are(base.__iter__(value), before):
-            return False
-        base.clear(value)
-        (base.update if base is set else base.extend)(value, before)
-        return True
-
-    return restore
+    def _write(self, item: Any, before: tuple[tuple[Any, ...], ...]) -> None:
+        base = self._base
+        base.clear(item)
+        if self._is_dict:
+            base.update(item, zip(*before, strict=True))
+        else:
+            (base.update if base is set else base.extend)(item, before[0])
 
 
 def _slots(value: Any, before: list[tuple[str, Any]]) -> Restore | None:
-    if issubclass(type(value), tuple | frozenset):
+    if not before or issubclass(type(value), tuple | frozenset):
         return None
 
     def restore() -> bool:
@@ -129,7 +155,7 @@ def _numpy(array: Any) -> Restore | None:
     before = array.copy()
 
     def restore() -> bool:
-        if array.tobytes() == before.tobytes():
+        if same_bits(array, before):
             return False
         array[...] = before
         return True
@@ -137,16 +163,21 @@ def _numpy(array: Any) -> Restore | None:
     return restore
 
 
-def _torch(tensor: Any) -> Restore:
+def _torch(tensor: Any, copies: Copies) -> Restore:
     # torch counts the changes of a tensor, so that an unchanged one need not be looked at.
-    version, before = tensor._version, tensor.detach().clone()
+    version = tensor._version
+    live = is_live(tensor)
+    before = copies.of(tensor.detach().numpy()) if live else tensor.detach().clone()
     grad, wants_grad = tensor.grad if tensor.is_leaf else None, tensor.requires_grad
 
     def restore() -> bool:
         nonlocal version
         changed = bool(tensor._version != version)
         if changed:
-            tensor.data.copy_(before)
+            if live:
+                np.copyto(tensor.detach().numpy(), before)
+            else:
+                tensor.data.copy_(before)
             version = tensor._version
         if tensor.is_leaf:
             if tensor.grad is not grad:

@@ -16,7 +16,7 @@ from ramet._keras.randomness import global_generator, start_alike
 from ramet._verify import cases, run
 from ramet._verify.beside import Beside
 from ramet._verify.cases import Case
-from ramet._verify.compare import Tolerance, is_other_float, measured
+from ramet._verify.compare import Copies, Tolerance, is_other_float, measured
 from ramet._verify.findings import not_run, short
 from ramet._verify.memento import Memento
 from ramet._verify.reach import Reached, reach
@@ -81,7 +81,9 @@ class Pair:
         targets: Any = None,
         share: Iterable[Any] = (),
     ) -> None:
-        shared = frozenset(map(id, share))
+        self._share = list(share)
+        shared = frozenset(map(id, self._share))
+        self.copies = Copies()
         self.ours, self.theirs = Side(model, shared), Side(twin, shared)
         self.tolerance, self.seed = measured(tolerance), seed
         self.inputs, self.targets = inputs, targets
@@ -91,8 +93,9 @@ class Pair:
 
     @cached_property
     def memento(self) -> Memento:
-        """Both models as they were found, and Keras' own random generator."""
-        return Memento([self.ours.model, self.theirs.model, global_generator()])
+        """Both models as they were found, what they share, and Keras' own random generator."""
+        reached = self.ours.reached | self.theirs.reached | reach([*self._share, global_generator()])
+        return Memento((found.value for found in reached.values()), self.copies)
 
     def result(self, side: Side, case: Case, *, training: bool = False) -> run.Result:
         """What a model gives for a case; run once, and remembered."""
@@ -141,7 +144,7 @@ class Pair:
     def state(self) -> tuple[list[Difference], float | None]:
         """How the variables differ to begin with, and the largest relative difference where there is a tolerance."""
         self.end()
-        ours, theirs = (run.state_of(side) for side in (self.ours, self.theirs))
+        ours, theirs = (run.state_of(side) for side in (self.ours, self.theirs))  # read now, not kept
         tolerance = measured(self.tolerance)
         found = list(run.compare_by_path(ours, theirs, tolerance))
         return found, None if tolerance is None else tolerance.largest

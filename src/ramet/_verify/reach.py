@@ -12,7 +12,7 @@ import re
 import sys
 import types
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import keras
@@ -56,38 +56,68 @@ class Reached(NamedTuple):
     before: Any
 
 
-def library_of(value: Any) -> str:
-    """The package that the class of an object comes from."""
-    return type(value).__module__.partition(".")[0]
+class _Kind:
+    """What the class of an object says of it. A model has many objects of few classes, so each class is asked once.
+
+    Attributes:
+        library: The package that the class comes from.
+        is_fixed: Whether nothing can change its objects; None where that depends on the object.
+        is_array: Whether its objects are arrays or tensors.
+        is_opaque: Whether its objects are not looked into.
+        is_variable: Whether its objects are variables of TensorFlow.
+        slots: The names of its slots, and how to read them.
+    """
+
+    def __init__(self, cls: type) -> None:
+        self.library = library = cls.__module__.partition(".")[0]
+        is_callable = any("__call__" in base.__dict__ for base in cls.__mro__)
+        self.is_fixed: bool | None = None if is_callable and not issubclass(cls, keras.Operation) else False
+        if issubclass(cls, keras.dtype_policies.QuantizedDTypePolicy):
+            self.is_fixed = False  # Keras blanks their names where a model lists them in its config
+        elif issubclass(cls, _SINGLE) or cls is object or cls.__name__ in _FIXED.get(library, ()):
+            self.is_fixed = True
+        if issubclass(cls, np.ndarray):
+            self.is_array = True
+        elif library in {"jaxlib", "jax"}:
+            self.is_array = cls.__name__ == "ArrayImpl"
+        elif library == "torch" or any(base.__module__ == "torch" for base in cls.__mro__):
+            self.is_array = hasattr(cls, "data_ptr")
+        else:
+            self.is_array = library == "tensorflow" and cls.__name__ == "EagerTensor"
+        if library == "torch":  # what its compiler attaches to functions
+            self.is_opaque = cls.__module__.startswith(_TORCH_COMPILER)
+        else:
+            self.is_opaque = library in {"jax", "jaxlib"} or (library == "tensorflow" and cls.__name__ not in _WRAPPERS)
+        self.is_variable = library == "tensorflow" and hasattr(cls, "assign") and hasattr(cls, "read_value")
+        self.slots = tuple(_slots_of(cls))
+
+
+kind_of: Callable[[type], _Kind] = functools.lru_cache(maxsize=4096)(_Kind)
+
+
+def _slots_of(cls: type) -> Iterator[tuple[str, types.MemberDescriptorType]]:
+    for base in cls.__mro__:
+        names = base.__dict__.get("__slots__", ())
+        for name in (names,) if isinstance(names, str) else names:
+            member = base.__dict__.get(name)
+            if isinstance(member, types.MemberDescriptorType):
+                yield name, member
 
 
 def is_fixed(value: Any) -> bool:
     """Whether nothing can change the object, or there is only one of it."""
-    if issubclass(type(value), keras.dtype_policies.QuantizedDTypePolicy):
-        return False  # Keras blanks their names where a model lists them in its config
-    if issubclass(type(value), _SINGLE) or type(value) is object:
-        return True
-    return type(value).__name__ in _FIXED.get(library_of(value), ()) or _is_importable(value)
+    known = kind_of(type(value)).is_fixed
+    return _is_importable(value) if known is None else known
 
 
 def is_array(value: Any) -> bool:
     """Whether it is an array or tensor with numbers in it, of any library."""
-    cls = type(value)
-    if issubclass(cls, np.ndarray):
-        return True
-    if library_of(value) in {"jaxlib", "jax"}:
-        return cls.__name__ == "ArrayImpl"
-    if library_of(value) == "torch" or any(base.__module__ == "torch" for base in cls.__mro__):
-        return hasattr(cls, "data_ptr")
-    return library_of(value) == "tensorflow" and cls.__name__ == "EagerTensor"
+    return kind_of(type(value)).is_array
 
 
 def is_opaque(value: Any) -> bool:
     """Whether it belongs to a library whose objects are not looked into: they are caches, graphs and handles."""
-    library = library_of(value)
-    if library == "torch":  # what its compiler attaches to functions
-        return type(value).__module__.startswith(_TORCH_COMPILER)
-    return library in {"jax", "jaxlib"} or (library == "tensorflow" and type(value).__name__ not in _WRAPPERS)
+    return kind_of(type(value)).is_opaque
 
 
 def can_change(value: Any) -> bool:
@@ -103,8 +133,6 @@ def can_change(value: Any) -> bool:
 
 
 def _is_importable(value: Any) -> bool:
-    if not callable(value) or issubclass(type(value), keras.Operation):
-        return False
     module: Any = sys.modules.get(_attribute(value, "__module__") or "")
     name = _attribute(value, "__qualname__") or _attribute(value, "__name__")
     if module is None or name is None or "<locals>" in name:
@@ -133,15 +161,11 @@ def attributes(value: Any) -> dict[str, Any] | None:
 
 def slots(value: Any) -> Iterator[tuple[str, Any]]:
     """The attributes of an object that stand in slots."""
-    for cls in type(value).__mro__:
-        names = cls.__dict__.get("__slots__", ())
-        for name in (names,) if isinstance(names, str) else names:
-            member = cls.__dict__.get(name)
-            if isinstance(member, types.MemberDescriptorType):
-                try:
-                    yield name, member.__get__(value)
-                except AttributeError:  # never set
-                    continue
+    for name, member in kind_of(type(value)).slots:
+        try:
+            yield name, member.__get__(value)
+        except AttributeError:  # never set
+            continue
 
 
 def parts(value: Any) -> Iterator[tuple[str, Any]]:
@@ -167,7 +191,7 @@ def parts(value: Any) -> Iterator[tuple[str, Any]]:
         return
     if is_array(value) or is_opaque(value):
         return
-    if library_of(value) == "tensorflow" and hasattr(value, "__wrapped__"):
+    if kind_of(cls).library == "tensorflow" and hasattr(value, "__wrapped__"):
         yield "", value.__wrapped__
         return
     yield from _items(value)

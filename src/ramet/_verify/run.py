@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import keras
 import numpy as np
 
-from ramet._keras.tensors import arrays_of, is_concrete, mask_of
+from ramet._keras import structure
+from ramet._keras.tensors import arrays_of, is_concrete, is_live, mask_of, views_of
 from ramet._keras.watch import watched
-from ramet._verify.compare import differ, measured
+from ramet._verify.compare import Copies, differ, measured
 from ramet._verify.report import Difference
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def run(pair: Pair, side: Side, case: Case, *, training: bool = False) -> Result
             result.error = error
             return result
         if training:
-            result.state = state_of(side)
+            result.state = state_of(side, pair.copies)
     return result
 
 
@@ -160,11 +161,21 @@ def by_path(outputs: Any) -> dict[str, list[Any]]:
     return found
 
 
-def state_of(side: Side) -> dict[str, list[Any]]:
-    """The values of all variables of a model right now, those made since it was first looked at included."""
+def state_of(side: Side, copies: Copies | None = None) -> dict[str, list[Any]]:
+    """The values of all variables of a model right now, those made since it was first looked at included.
+
+    Args:
+        side: The model.
+        copies: Where to keep them. Without it, they are read at once: on torch they change with the variables.
+    """
     from ramet._verify.variables import variables_by_path
 
-    return {path: arrays_of(variable) for path, variable in variables_by_path(side.model, side.places).items()}
+    found = {}
+    for path, variable in variables_by_path(side.model, side.places).items():
+        arrays = views_of(variable)
+        keeps = copies is not None and is_live(structure.value_of(variable))
+        found[path] = [copies.of(array) for array in arrays] if copies is not None and keeps else arrays
+    return found
 
 
 class quiet(warnings.catch_warnings):  # noqa: N801  # read as a statement: with quiet()

@@ -8,7 +8,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import h5py
 import keras
@@ -68,18 +68,19 @@ def _compare_files(findings: Findings, pair: Pair, ours: Path, theirs: Path, fol
         for name in sorted(mine ^ yours):
             findings.say(name, "is in one of the files only")
         for name in sorted(mine & yours - {_METADATA}):
-            copies = [_extracted(archive, name, folder / which) for archive, which in ((one, "1"), (other, "2"))]
-            if _are_equal(*copies):
-                continue
+            with one.open(name) as first, other.open(name) as second:
+                if _are_equal(first, second):
+                    continue
             same_bytes = False
+            copies = [_extracted(archive, name, folder / which) for archive, which in ((one, "1"), (other, "2"))]
             if name == "config.json":
                 configs = [_settled(json.loads(copy.read_text(encoding="utf-8"))) for copy in copies]
                 difference = _first_difference(configs[0], configs[1], findings.allow)
                 if difference is not None:
                     findings.say(name, difference)
             elif name.endswith(".h5"):
-                with h5py.File(copies[0]) as first, h5py.File(copies[1]) as second:
-                    _compare_weights(findings, first, second, pair.tolerance)
+                with h5py.File(copies[0]) as weights, h5py.File(copies[1]) as others:
+                    _compare_weights(findings, weights, others, pair.tolerance)
             elif _is_repeatable(pair, name, copies[0], folder):
                 findings.say(name, "has another content")
     return same_bytes and mine == yours
@@ -91,7 +92,10 @@ def _is_repeatable(pair: Pair, name: str, first: Path, folder: Path) -> bool:
     if _save(pair, pair.ours, again) is not None:
         return False
     with zipfile.ZipFile(again) as archive:
-        return name in archive.namelist() and _are_equal(first, _extracted(archive, name, folder / "3"))
+        if name not in archive.namelist():
+            return False
+        with first.open("rb") as member, archive.open(name) as other:
+            return _are_equal(member, other)
 
 
 def _extracted(archive: zipfile.ZipFile, name: str, path: Path) -> Path:
@@ -101,14 +105,11 @@ def _extracted(archive: zipfile.ZipFile, name: str, path: Path) -> Path:
     return path
 
 
-def _are_equal(first: Path, second: Path) -> bool:
-    if first.stat().st_size != second.stat().st_size:
-        return False
-    with first.open("rb") as one, second.open("rb") as other:
-        while chunk := one.read(_CHUNK):
-            if chunk != other.read(_CHUNK):
-                return False
-    return True
+def _are_equal(first: IO[bytes], second: IO[bytes]) -> bool:
+    while chunk := first.read(_CHUNK):
+        if chunk != second.read(_CHUNK):
+            return False
+    return not second.read(1)
 
 
 def _settled(config: Any) -> Any:
@@ -169,12 +170,13 @@ def _load_one(findings: Findings, pair: Pair, path: Path) -> str:
     loaded = _load(pair, pair.ours, path, pair.seed)
     if isinstance(loaded, Exception):
         return f"Keras cannot load the original's: {short(loaded, 80)}"
-    findings.count("variables", len(loaded))
-    return f"loaded, {len(loaded)} variables agree"
+    count = len(loaded.variables)
+    findings.count("variables", count)
+    return f"loaded, {count} variables agree"
 
 
 def _compare_loaded(findings: Findings, pair: Pair, ours: Path, theirs: Path) -> str:
-    first, second = (_load(pair, side, path, pair.seed) for side, path in ((pair.ours, ours), (pair.theirs, theirs)))
+    first, second = (_loaded(pair, side, path, pair.seed) for side, path in ((pair.ours, ours), (pair.theirs, theirs)))
     if isinstance(first, Exception):
         return f"Keras cannot load the original's: {short(first, 80)}"
     if isinstance(second, Exception):
@@ -195,7 +197,7 @@ def _made_anew(pair: Pair, first: dict[str, list[Any]], path: Path) -> frozenset
 
     A layer that is made inside another one, and a `Dropout` without a seed, draw numbers whenever they are made.
     """
-    again = _load(pair, pair.ours, path, pair.seed + 1)
+    again = _loaded(pair, pair.ours, path, pair.seed + 1)
     if isinstance(again, Exception):
         return frozenset()
     return frozenset(one.path for one in compare_by_path(first, again, None))
@@ -205,14 +207,19 @@ def _classes(side: Side) -> dict[str, type]:
     return {type(place.op).__name__: type(place.op) for place in side.places}
 
 
-def _load(pair: Pair, side: Side, path: Path, seed: int) -> dict[str, list[Any]] | Exception:
+def _loaded(pair: Pair, side: Side, path: Path, seed: int) -> dict[str, list[Any]] | Exception:
+    loaded = _load(pair, side, path, seed)
+    return loaded if isinstance(loaded, Exception) else state_of(loaded)
+
+
+def _load(pair: Pair, side: Side, path: Path, seed: int) -> Side | Exception:
     with quiet(), names_untouched():
         pair.begin()
         start_alike(seed)
         try:
             # The file was written a moment ago, from a model that runs in this very process: nothing new is trusted.
             loaded = keras.saving.load_model(path, custom_objects=_classes(side), safe_mode=False)
-            return state_of(Side(loaded))
+            return Side(loaded)
         except Exception as error:  # noqa: BLE001  # what a user's class does not know how to load
             return error
         finally:

@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from ramet._keras.tensors import arrays_of
+from ramet._keras.tensors import views_of
 from ramet._verify.cases import Case
 from ramet._verify.findings import Findings, NotRun
 from ramet._verify.pair import Pair, Side
@@ -27,7 +27,7 @@ def check(pair: Pair) -> Check:
         (pair.ours, pair.theirs, "changing the original changed the other: "),
     ):
         pair.begin()
-        before = state_of(watched)
+        before = state_of(watched, pair.copies)
         findings.count("variables changed", _change(changed))
         for difference in compare_by_path(before, state_of(watched), None, words):
             findings.add(difference)
@@ -47,7 +47,7 @@ def _change(side: Side) -> int:
     """Other values for all variables; answers with how many could be given some."""
     count = 0
     for variable in [reached.value for reached in side.reached.values() if isinstance(reached.value, keras.Variable)]:
-        for array in arrays_of(variable)[:1]:
+        for array in views_of(variable)[:1]:
             if array.size:
                 variable.assign(_other(array, variable.dtype))
                 count += 1
@@ -59,6 +59,8 @@ def _other(array: Any, dtype: str) -> Any:
         return ~array
     if array.dtype.kind in "iu":
         return np.bitwise_xor(array, np.ones_like(array))
+    if array.dtype.kind == "f":
+        return array * array.dtype.type(-1.5) + array.dtype.type(0.25)
     return keras.ops.cast(
         keras.ops.add(keras.ops.cast(keras.ops.multiply(array.astype("float32"), -1.5), "float32"), 0.25), dtype
     )

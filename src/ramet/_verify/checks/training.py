@@ -103,7 +103,7 @@ def _step(pair: Pair, side: Side, case: Case, targets: Any) -> _Step:
             side.model.train_function = None
             logs = side.model.train_on_batch(inputs, targets, return_dict=True)
             step.logs = {name: [np.asarray(value)] for name, value in logs.items()}
-            step.state = state_of(side)
+            step.state = state_of(side, pair.copies)
         except Exception as error:  # noqa: BLE001  # a model may raise anything, and that is an answer
             step.error = error
         finally:
