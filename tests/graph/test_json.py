@@ -134,7 +134,7 @@ WRONG = [
     ("graphs.0", None, "graphs[0]", "an object", "null"),
     ("graphs.0.name", 5, "graphs[0].name", "a text", "5"),
     ("graphs.0.name", ..., "graphs[0]", "a field 'name'", "none"),
-    ("graphs.0.kind", "loop", "graphs[0].kind", "one of 'functional', 'sequential', 'subclassed'", "'loop'"),
+    ("graphs.0.kind", "loop", "graphs[0].kind", "one of 'functional', 'layer', 'sequential', 'subclassed'", "'loop'"),
     ("graphs.0.calls.1.id", [], "graphs[0].calls[1].id", "a text", "a list"),
     ("graphs.0.calls.1.args", {}, "graphs[0].calls[1].args", "a list", "an object"),
     ("graphs.0.calls.1.kwargs", [], "graphs[0].calls[1].kwargs", "an object", "something else"),

@@ -51,7 +51,7 @@ BROKEN: list[tuple[str, Breaks, str, str]] = [
         "subclassed_graphs_have_no_calls",
         lambda: small().with_changes(kind="subclassed"),
         "",
-        "the graph 'small' is subclassed, and yet has calls, inputs or outputs.",
+        "the graph 'small' is of the kind 'subclassed', and yet has calls, inputs or outputs.",
     ),
     (
         "ops_are_called",

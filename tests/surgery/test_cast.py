@@ -173,5 +173,14 @@ def test_a_layer_that_cannot_be_made_again_is_refused_with_another_way():
     x = keras.Input((4,), name="x")
     model = keras.Model(x, Forgetful(3, name="own")(x))
     with pytest.raises(EditError, match="cannot be made again from its config") as caught:
-        ramet.edit(model, e.cast("float64"), unsaved=True)
+        ramet.edit(model, e.cast("float16"), unsaved=True)
     assert any("ramet.transfer(model, new)" in note for note in caught.value.__notes__)
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "jax", reason="only JAX replaces 64 bits by 32 unless it is told otherwise"
+)
+def test_double_precision_that_jax_is_not_set_up_for_is_refused():
+    for edit in (e.cast("float64"), e.update("a", dtype="float64")):
+        with pytest.raises(ramet.errors.EditError, match="jax is not set up for float64 and would use fewer bits"):
+            ramet.edit(model_of(), edit)

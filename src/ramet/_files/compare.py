@@ -57,7 +57,7 @@ def diff_files(before: ModelFile, after: ModelFile, on_read: Callable[[str], Non
         left_out.append("the dates on which the files were saved")
     if any(map(shares_settings, (before, after))):
         left_out.append(
-            "which layers share an initializer, a dtype policy or the like (each layer gets its own on loading)"
+            "which layers share an initializer, a regularizer or the like (each layer gets its own on loading)"
         )
     left_out += _not_followed(before, after)
     left_out.append(_LAYOUT)

@@ -71,12 +71,12 @@ def compare_raw_configs(before: ModelFile, after: ModelFile, *, told: bool) -> I
 
 
 def shares_settings(file: ModelFile) -> bool:
-    """Whether the config of a file says that layers share initializers, dtype policies or other settings without state."""
+    """Whether the config of a file says that layers share initializers or other settings that the user passed."""
     waiting: list[Json] = [file.config, file.training_config]
     while waiting:
         item = waiting.pop()
         if isinstance(item, dict):
-            if "shared_object_id" in item and _is_setting(item):
+            if "shared_object_id" in item and _is_setting(item) and not _is_policy(item):
                 return True
             waiting.extend(item.values())
         elif isinstance(item, list):
@@ -124,8 +124,12 @@ def _numbered(config: Json) -> Json:
 
 
 def _is_setting(record: dict[str, Json]) -> bool:
+    return record.get("module") in _SETTINGS or _is_policy(record)
+
+
+def _is_policy(record: dict[str, Json]) -> bool:
     module, name = record.get("module"), str(record.get("class_name"))
-    return module in _SETTINGS or (module == "keras" and name.endswith(("DTypePolicy", "DTypePolicyMap")))
+    return module in ("keras", "keras.dtype_policies") and name.endswith(("DTypePolicy", "DTypePolicyMap"))
 
 
 def _inside(item: Json) -> Iterable[Json] | None:

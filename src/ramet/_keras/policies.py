@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -37,6 +38,15 @@ def parts_of(policy: Any) -> list[Any]:
     if isinstance(policy, keras.dtype_policies.DTypePolicyMap):
         return [policy.default_policy, *getattr(policy, _POLICIES).values()]
     return [policy]
+
+
+def unavailable(policy: Any) -> str | None:
+    """A dtype of a policy that the backend replaces by another one, as JAX does with 64 bits unless it is told otherwise."""
+    names = dict.fromkeys(name for one in parts_of(policy) for name in (one.variable_dtype, one.compute_dtype) if name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = {name: keras.backend.standardize_dtype(keras.ops.zeros((), name).dtype) for name in names}
+    return next((name for name, found in made.items() if found != name), None)
 
 
 def is_map(policy: Any) -> bool:

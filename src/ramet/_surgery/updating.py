@@ -74,6 +74,12 @@ def policy_of(policy: Any, verb: str) -> Any:
     quantised = next((one for one in policies.parts_of(found) if one.quantization_mode is not None), None)
     if quantised is not None:
         raise _quantises(quantised.name, quantised.quantization_mode, verb)
+    missing = policies.unavailable(found)
+    if missing is not None:
+        raise EditError(
+            f"Cannot {verb} to {found.name!r}: {keras.backend.backend()} is not set up for {missing} and would use fewer bits.",
+            fix="jax.config.update('jax_enable_x64', True) before anything is computed, or choose a narrower dtype.",
+        )
     return found
 
 
