@@ -438,13 +438,21 @@ def _quantized(mode=None, **options):
     return model
 
 
+# An older Keras quantises without configs, so no file can hold one.
+_WRITES_CONFIGS = hasattr(keras.quantizers, "Int8QuantizationConfig")
 QUANTIZERS = {
-    "AbsMaxQuantizer": lambda cls: _quantized_dense(keras.quantizers.Int8QuantizationConfig(cls(axis=0), cls(axis=-1))),
+    "AbsMaxQuantizer": lambda cls: (
+        _quantized_dense(keras.quantizers.Int8QuantizationConfig(cls(axis=0), cls(axis=-1)))
+        if _WRITES_CONFIGS
+        else _quantized("int8")
+    ),
     "Int8QuantizationConfig": lambda cls: _quantized(config=cls()),
     "Int4QuantizationConfig": lambda cls: _quantized(config=cls(block_size=2)),
     "Float8QuantizationConfig": lambda cls: _quantized("float8", config=cls()),
-    "GPTQConfig": lambda cls: keras.Sequential(
-        [L.Dense(4, dtype="gptq/4/-1_from_float32", quantization_config=cls(None, None))]
+    "GPTQConfig": lambda cls: (
+        keras.Sequential([L.Dense(4, dtype="gptq/4/-1_from_float32", quantization_config=cls(None, None))])
+        if _WRITES_CONFIGS
+        else _quantized("int8")
     ),
     "AWQConfig": lambda cls: keras.Sequential(
         [L.Dense(4, dtype="awq/4/-1_from_float32", quantization_config=cls(None, None))]

@@ -10,7 +10,7 @@ from keras import layers
 import ramet
 from ramet import edits as e
 from ramet import named, of_class
-from ramet.errors import CannotCopyError, EditConflictError, EditError, LostOnSaveError
+from ramet.errors import CannotCopyError, EditConflictError, EditError, LostOnSaveError, RebuildError
 from tests.support.graph_models import Tree
 from tests.support.state_models import floats
 from tests.surgery.expect import assert_saved, edited, value, variables
@@ -388,7 +388,8 @@ def test_weights_of_a_quantised_layer_are_not_reshaped(edit, mode):
     model = quantised(mode)
     before = [value(v) for v in model.variables]
 
-    with pytest.raises(EditError) as caught:
+    # An older Keras refuses other inputs before the weights are looked at.
+    with pytest.raises((EditError, RebuildError)) as caught:
         ramet.edit(model, edit)
 
     assert caught.value.fix
