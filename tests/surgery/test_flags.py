@@ -141,3 +141,12 @@ def test_a_class_of_layers():
 
     assert trained(new) == ["d/bias", "d/kernel"]
     assert ramet.capture(new).op("bn").trainable is False
+
+
+def test_a_frozen_variable_of_a_layer_that_is_trained_is_unfrozen_too():
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2, name="d")])
+    model.get_layer("d").bias.trainable = False
+
+    new = ramet.edit(model, e.unfreeze("d"))
+
+    assert [variable.name for variable in new.trainable_variables] == ["kernel", "bias"]

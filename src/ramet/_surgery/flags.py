@@ -59,7 +59,7 @@ def set_flags(scene: Scene) -> None:
             for matrix in (matrix for layer in _layers(op) for matrix in lora.matrices(layer)):
                 matrix.trainable = True
         else:
-            op.trainable = what == UNFREEZE
+            _set(op, trainable=what == UNFREEZE)
             # Keras sets the flag of every variable that was trained once, those that LoRA froze among them.
             for base in (base for layer in _layers(op) if lora.is_enabled(layer) for base in lora.targets(layer)):
                 base.trainable = False
@@ -69,12 +69,26 @@ def set_flags(scene: Scene) -> None:
                 exchange.own_flag(scene.successor(holder), trainable=True)
 
 
+def _set(root: Any, *, trainable: bool) -> None:
+    """Set the flag of a layer, of everything inside it, and of their variables.
+
+    TensorFlow ignores an assignment of the value that an attribute has already. Keras would then leave the flags of the
+    variables as they are, so the flags of the layers are turned round first.
+    """
+    same = [layer for layer in _layers(root) if layer.trainable == trainable]
+    for layer in same:
+        exchange.own_flag(layer, trainable=not trainable)
+    root.trainable = trainable
+    for layer in same:
+        exchange.own_flag(layer, trainable=trainable)
+
+
 def _freeze_base(root: Any) -> None:
     """Freeze everything but low-rank matrices, which stay as they are."""
     trained = [m for layer in _layers(root) for m in lora.matrices(layer) if m.trainable]
     kept = {id(matrix) for matrix in trained}
     flags = {id(layer): layer.trainable for layer in _layers(root)}
-    root.trainable = False
+    _set(root, trainable=False)
     for matrix in trained:
         matrix.trainable = True
     around: set[int] = set()
