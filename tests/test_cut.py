@@ -510,3 +510,25 @@ def test_a_mask_from_before_the_cut_is_never_lost():
 
     with pytest.raises(ramet.errors.ArgumentError, match="also needs the input"):
         ramet.cut(model, "lstm", inputs=next(one for one in model.layers if isinstance(one, layers.Embedding)))
+
+
+def test_a_model_with_an_operation_without_a_name_is_cut_at_a_layer():
+    class Twice(keras.Operation):
+        def call(self, x):
+            return x * 2
+
+        def compute_output_spec(self, x):
+            return keras.KerasTensor(x.shape, x.dtype)
+
+    twice = Twice()
+    x = keras.Input((4,), name="x")
+    hidden = layers.Dense(3, name="hidden")
+    y = hidden(twice(x))
+    twice.name = None
+    model = keras.Model(x, layers.Dense(2, name="head")(y))
+    data = np.ones((2, 4), "float32")
+
+    part = ramet.cut(model, outputs=hidden)
+
+    kernel, bias = (keras.ops.convert_to_numpy(v) for v in hidden.variables)
+    np.testing.assert_allclose(keras.ops.convert_to_numpy(part(data)), data * 2 @ kernel + bias, rtol=1e-5, atol=1e-6)

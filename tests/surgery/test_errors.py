@@ -185,7 +185,7 @@ def test_swap_head_needs_a_call_graph_or_a_name():
         (e.remove("act"), e.rename("act", "one")),
         (e.swap_head(3), e.update("logits", units=4)),
         (e.resize_input((5,)), e.resize_input((6,))),
-        (e.cast("float64"), e.cast("float16")),
+        (e.cast("bfloat16"), e.cast("float16")),
     ],
     ids=lambda edit: edit.kind,
 )

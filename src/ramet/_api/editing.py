@@ -43,8 +43,8 @@ def edit(model: T, *edits: Any, seed: int | None = None, unsaved: bool = False, 
     What no edit touches comes along with its weights, flags, random state and optimizer slots. All selectors are asked about
     the model as it is passed in; two edits that would change the same thing are refused, `edit(edit(model, a), b)` makes
     them one after the other. Slots of the optimizer follow their variables, new variables get fresh ones, frozen ones lose
-    theirs. A class that makes its own config stays if the config, or another one of that class, describes the result;
-    otherwise the model becomes a plain functional one, and `plan` says so.
+    theirs. A class with its own config is kept if that config, updated where necessary, describes the result; otherwise the
+    result is a plain functional model, which `plan` notes.
 
     Args:
         model: A model or layer of any kind. What needs a call graph is refused where there is none.

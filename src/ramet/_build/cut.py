@@ -77,7 +77,7 @@ class _Point:
 
 
 class _Index:
-    """Where each op and each tensor of a model is, by identity: the paths of the calls, through nested models too."""
+    """Paths of the calls of every op and tensor of a model, by identity, including nested models."""
 
     # A model that is called twice at every level has 2 ** depth insides; more paths than these are not listed.
     _LIMIT = 10_000
@@ -94,7 +94,7 @@ class _Index:
                 count += 1
                 op = call.operation
                 numbers[id(op)] = numbers.get(id(op), 0) + 1
-                path = prefix + call_id(op.name, numbers[id(op)])
+                path = prefix + call_id(structure.name_of(op), numbers[id(op)])
                 self.calls_of_op.setdefault(id(op), []).append(path)
                 for number, tensor in enumerate(call.outputs):
                     self.tensors.setdefault(id(tensor), []).append(_Point(path, number))
@@ -103,7 +103,7 @@ class _Index:
         self.held = {id(place.op): place.path for place in places_below(model)}
 
     def point(self, given: Any, argument: str) -> _Point:
-        """The point that a path, a layer or a tensor of the model stands for."""
+        """Return the point that a path, a layer or a tensor of the model refers to."""
         if isinstance(given, str):
             return _Point(given)
         if isinstance(given, keras.KerasTensor):
@@ -310,7 +310,7 @@ class _Part:
         self._targets[path] = calls
 
     def tensor_at(self, point: _Point) -> Any:
-        """What the call at a point gives."""
+        """Return the outputs of the call at a point."""
         path = point.path
         calls = self._targets[path]
         inside = [part for part in calls if isinstance(part, str)]

@@ -12,6 +12,11 @@ def is_keras_class(cls: type) -> bool:
     return any(base.__module__.partition(".")[0] == "keras" for base in cls.__mro__)
 
 
+def is_from_keras(value: Any) -> bool:
+    """Return whether the class of an object itself, not only a base class, comes from Keras."""
+    return type(value).__module__.partition(".")[0] == "keras"
+
+
 def is_call_class(cls: type) -> bool:
     """Whether instances are calls: Keras' `Node`, which has no public name."""
     return _is_internal(cls, "Node")

@@ -9,20 +9,10 @@ from typing import Any
 import keras
 import numpy as np
 
-from ramet._build.positions import (
-    SAME,
-    Axis,
-    CombinesPaddingError,
-    Tracked,
-    fitted,
-    followed,
-    lost,
-    resized_input,
-    runner,
-    sizes_of,
-    untouched,
-)
-from ramet._build.weight_axes import Answer, Use, answer_for, arguments_of_layer, known_outputs
+from ramet._build.follow import CombinesPaddingError, followed, runner
+from ramet._build.positions import SAME, Axis, Tracked, fitted, lost, resized_input, sizes_of, untouched
+from ramet._build.weight_axes import Answer, Use, answer_for, arguments_of_layer
+from ramet._build.weightless import known_outputs
 from ramet._edit import AdaptedWeight, Edit, Step, Touch
 from ramet._keras import layers as parts_of
 from ramet._keras import quantization, structure
