@@ -21,10 +21,10 @@ FOR_OLDEST := -e ".[jax,dev]" jax==0.10.2 $(TF) flax keras==3.12.0
 
 # On the CPU, without start-up chatter, and one thread per test process: they share the cores already.
 QUIET  := CUDA_VISIBLE_DEVICES=-1 JAX_PLATFORMS=cpu TF_CPP_MIN_LOG_LEVEL=3
-pytest  = $(QUIET) OMP_NUM_THREADS=1 KERAS_BACKEND=$(1) $(2)/bin/python -m pytest -n $(JOBS)
+pytest  = $(QUIET) OMP_NUM_THREADS=1 KERAS_BACKEND=$(1) $(2)/bin/python -m pytest -n $(JOBS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-jax test-torch test-tensorflow test-python-walk test-oldest zoo fuzz scanners bench bench-verbs bench-growth bench-check check chromium clean
+.PHONY: help demo test test-others test-jax test-torch test-tensorflow test-python-walk test-oldest zoo fuzz scanners bench bench-verbs bench-growth bench-check check chromium clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) \
@@ -33,23 +33,27 @@ help: ## list the targets
 demo: .venv-demo/.ready ## clone two models and show what was compared (JAX on the CPU)
 	@$(QUIET) KERAS_BACKEND=jax .venv-demo/bin/python -m ramet demo
 
-test: .venv/.ready chromium ## every test, once on each of the three backends
+test: CASES := once
+test: .venv/.ready chromium ## every test on each of the three backends; each case of a parametrised test on one of them
+test-others: CASES := others
+test-others: .venv/.ready ## the cases that `make test` runs on one backend, on the other two
+test test-others:
 	@failed=; \
 	$(foreach b,$(BACKENDS),echo "== tests on $(b)"; \
-	  $(call pytest,$(b),.venv) --dist loadfile $(ARGS) || failed="$$failed $(b)";) \
+	  $(call pytest,$(b),.venv) --cases $(CASES) $(ARGS) || failed="$$failed $(b)";) \
 	$(verdict)
 
-test-jax: .venv/.ready chromium ## every test on JAX
-test-torch: .venv/.ready ## every test on PyTorch
-test-tensorflow: .venv/.ready ## every test on TensorFlow
+test-jax: .venv/.ready chromium ## every test and case on JAX
+test-torch: .venv/.ready ## every test and case on PyTorch
+test-tensorflow: .venv/.ready ## every test and case on TensorFlow
 test-jax test-torch test-tensorflow:
-	@$(call pytest,$(@:test-%=%),.venv) --dist loadfile $(ARGS)
+	@$(call pytest,$(@:test-%=%),.venv) $(ARGS)
 
 test-python-walk: .venv/.ready ## every test on PyTorch, with the walk in Python instead of the compiled one
-	@RAMET_PURE_PYTHON=1 $(call pytest,torch,.venv) --dist loadfile $(ARGS)
+	@RAMET_PURE_PYTHON=1 $(call pytest,torch,.venv) $(ARGS)
 
 test-oldest: .venv-oldest/.ready chromium ## every test on JAX with the oldest supported Keras
-	@$(call pytest,jax,.venv-oldest) --dist loadfile $(ARGS)
+	@$(call pytest,jax,.venv-oldest) $(ARGS)
 
 # Pages are tested in a real browser. Where it cannot be installed, their tests are skipped and say so.
 chromium:

@@ -1,7 +1,9 @@
 """Shared by all tests: quiet libraries, and the backend that is being tested."""
 
+import functools
 import gc
 import os
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -24,7 +26,32 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 import keras
 import pytest
 
-from tests.support.memory import MemoryReport, free_what_was_compiled
+from tests.support.backends import needs_no_backend, spread
+from tests.support.memory import MemoryReport, free_what_was_compiled, kernels_kept
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--cases",
+        choices=("all", "once", "others"),
+        default="all",
+        help="'once' runs each case of a parametrised test on one of the three backends, 'others' the cases left out by it",
+    )
+
+
+def pytest_ignore_collect(collection_path):
+    if keras.backend.backend() != "jax" and needs_no_backend(collection_path):
+        return True
+    return None
+
+
+@pytest.hookimpl(trylast=True)  # once the marks have been looked at
+def pytest_collection_modifyitems(config, items):
+    which = config.getoption("--cases")
+    if which != "all":
+        once, others = spread(items, keras.backend.backend())
+        items[:], left_out = (once, others) if which == "once" else (others, once)
+        config.hook.pytest_deselected(items=left_out)
 
 
 def pytest_configure(config):
@@ -34,6 +61,18 @@ def pytest_configure(config):
 def pytest_collection_finish():
     """A fifth of a run would be collecting garbage: less often."""
     gc.set_threshold(100_000, 20, 20)
+    gc.collect = without_calls_of_keras(gc.collect)
+
+
+def without_calls_of_keras(collect):
+    """Keras collects garbage for every variable that a layer deletes: that took half of the time of quantising."""
+
+    @functools.wraps(collect)
+    def collect_unless_keras(*args):
+        caller = sys._getframe(1).f_globals["__name__"]
+        return 0 if caller == keras.Layer.__module__ else collect(*args)
+
+    return collect_unless_keras
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -61,5 +100,6 @@ def bounded_memory():
 @pytest.fixture(autouse=True)
 def fresh_names():
     """Automatic names start over in each test, so that tests do not depend on each other."""
-    keras.utils.clear_session(free_memory=False)
-    keras.utils.set_random_seed(0)
+    with kernels_kept():
+        keras.utils.clear_session(free_memory=False)
+        keras.utils.set_random_seed(0)

@@ -1,5 +1,6 @@
 """`quantize`: what Keras' own `quantize` makes of a plain copy, and the way back by `cast`."""
 
+import gc
 import warnings
 
 import keras
@@ -113,6 +114,25 @@ def test_the_optimizer_keeps_the_slots_of_what_is_still_trained():
     before = value(new.get_layer("head").bias)
     new.fit(*data(new), verbose=0)
     assert not np.array_equal(value(new.get_layer("head").bias), before)
+
+
+def test_garbage_that_keras_collects_is_looked_for_among_new_objects_only(monkeypatch):
+    monkeypatch.setattr(gc, "collect", gc.collect.__wrapped__)  # as Keras calls it outside of these tests
+    gc.unfreeze()
+    frozen = []
+    gc.callbacks.append(
+        lambda phase, info: (
+            frozen.append(gc.get_freeze_count()) if (phase, info["generation"]) == ("start", 2) else None
+        )
+    )
+    try:
+        edited(small(), e.quantize())
+    finally:
+        gc.callbacks.pop()
+
+    assert len(frozen) >= 2
+    assert all(frozen)
+    assert gc.get_freeze_count() == 0
 
 
 def test_only_what_is_selected_and_what_is_inside():

@@ -28,17 +28,17 @@ def compiled(width=4, depth=1):
     return model
 
 
-def test_models_are_run_sixteen_times_in_all():
+def test_no_run_is_repeated_for_another_check(backend):
     model = compiled()
     twin = ramet.clone(model)
 
     CALLS.clear()
     report = verify(model, twin, skip="file", progress=False)
 
-    # Of each model: four cases at inference, one in training mode, and one while the other model is changed; then a
-    # pass back and forth for the gradients, and one for the step of training.
+    # Of each model: four cases at inference, one in training mode, one for the training step, and one while the other
+    # model is changed. The first case gives the gradients, too, except on JAX, where they need a run of their own.
     assert report.ok, report
-    assert len(CALLS) == 16
+    assert len(CALLS) == (16 if backend == "jax" else 14)
     assert CALLS.count(True) == 4
 
 

@@ -1,4 +1,4 @@
-"""The derivative of a number computed by a model, for each of its trainable variables, on every backend."""
+"""The derivatives of a number computed by a model, for each of its trainable variables, on every backend."""
 
 from __future__ import annotations
 
@@ -8,51 +8,91 @@ from typing import Any
 import keras
 
 
-def gradients(model: Any, call: Callable[[Callable[..., Any]], Any]) -> list[Any]:
-    """The derivatives, in the order of `model.trainable_variables`; None where the number does not depend on one.
+def run_and_differentiate(
+    model: Any,
+    start: Callable[[], None],
+    run: Callable[[], Any],
+    rerun: Callable[[], Any],
+    number_of: Callable[[Any], Any],
+) -> tuple[Any, list[Any] | Exception]:
+    """Run a model and differentiate a number made from its outputs.
+
+    On torch and TensorFlow the outputs and the derivatives come from one run. On JAX the model runs twice, because
+    the values inside a differentiated run are tracers: masks and outputs could not be read.
 
     Args:
         model: A built model.
-        call: Given what to call in the model's place, answers with the number.
+        start: Puts the model back; called before every run.
+        run: Calls the model and returns its outputs.
+        rerun: The same, for a second run.
+        number_of: Makes one number from the outputs.
+
+    Returns:
+        The outputs, and the derivatives in the order of `model.trainable_variables`: None where the number does not
+        depend on a variable. If the run succeeded but cannot be differentiated, the error replaces the derivatives.
     """
-    return {"jax": _with_jax, "torch": _with_torch, "tensorflow": _with_tensorflow}[keras.backend.backend()](
-        model, call
-    )
+    if keras.backend.backend() == "jax":
+        start()
+        outputs = run()
+        start()
+        return outputs, _with_jax(model, lambda: number_of(rerun()))
+    start()
+    with_backend = _with_torch if keras.backend.backend() == "torch" else _with_tensorflow
+    return with_backend(model, run, number_of)
 
 
-def _with_jax(model: Any, call: Callable[[Callable[..., Any]], Any]) -> list[Any]:
+def _with_jax(model: Any, number: Callable[[], Any]) -> list[Any] | Exception:
     import jax
 
     variables = model.trainable_variables
 
-    def number(values: list[Any]) -> Any:
+    def number_for(values: list[Any]) -> Any:
         # Not stateless_call(), which goes past __call__ and with it past masks and the training argument.
         with keras.StatelessScope(state_mapping=list(zip(variables, values, strict=True))):
-            return call(model)
+            return number()
 
-    return list(jax.grad(number)([variable.value for variable in variables]))
+    try:
+        return list(jax.grad(number_for)([variable.value for variable in variables]))
+    except Exception as error:  # noqa: BLE001  # a model need not have derivatives
+        return error
 
 
-def _with_torch(model: Any, call: Callable[[Callable[..., Any]], Any]) -> list[Any]:
+def _with_torch(
+    model: Any, run: Callable[[], Any], number_of: Callable[[Any], Any]
+) -> tuple[Any, list[Any] | Exception]:
     import torch
 
     values = [variable.value for variable in model.trainable_variables]
     with torch.enable_grad():
-        number = call(model)
-    if not number.requires_grad:
-        return [None] * len(values)
-    wanted = [value for value in values if value.requires_grad]
-    # Not backward(): that would leave its result on the user's parameters.
-    found = iter(torch.autograd.grad(number, wanted, allow_unused=True))
-    return [next(found) if value.requires_grad else None for value in values]
+        outputs = run()
+        try:
+            number = number_of(outputs)
+            if not number.requires_grad:
+                return outputs, [None] * len(values)
+            wanted = [value for value in values if value.requires_grad]
+            # Not backward(): that would leave its result on the user's parameters.
+            found = iter(torch.autograd.grad(number, wanted, allow_unused=True))
+        except Exception as error:  # noqa: BLE001  # a model need not have derivatives
+            return outputs, error
+    return outputs, [next(found) if value.requires_grad else None for value in values]
 
 
-def _with_tensorflow(model: Any, call: Callable[[Callable[..., Any]], Any]) -> list[Any]:
+def _with_tensorflow(
+    model: Any, run: Callable[[], Any], number_of: Callable[[Any], Any]
+) -> tuple[Any, list[Any] | Exception]:
     import tensorflow as tf
 
     values = [variable.value for variable in model.trainable_variables]
     with tf.GradientTape(watch_accessed_variables=False) as tape:
         for value in values:
             tape.watch(value)
-        number = call(model)
-    return [None if found is None else tf.convert_to_tensor(found) for found in tape.gradient(number, values)]
+        outputs = run()
+        try:
+            number = number_of(outputs)
+        except Exception as error:  # noqa: BLE001  # a model need not have derivatives
+            return outputs, error
+    try:
+        found = tape.gradient(number, values)
+        return outputs, [None if value is None else tf.convert_to_tensor(value) for value in found]
+    except Exception as error:  # noqa: BLE001  # a model need not have derivatives
+        return outputs, error

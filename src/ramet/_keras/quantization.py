@@ -9,6 +9,7 @@ import keras
 import numpy as np
 
 from ramet._keras import policies
+from ramet._keras.pause import collections_bounded
 
 # These need calibration data and a list of blocks; a single layer cannot be quantised with them.
 CALIBRATED = ("gptq", "awq")
@@ -59,7 +60,7 @@ def is_foreign(layer: Any) -> bool:
 
 def quantize(layer: Any, mode: str, config: Any = None) -> None:
     """Call Keras' `quantize` of one layer, without its warnings."""
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), collections_bounded():
         warnings.simplefilter("ignore")
         layer.quantize(mode, config=config) if config is not None else layer.quantize(mode)
 

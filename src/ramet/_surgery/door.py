@@ -12,6 +12,7 @@ from ramet._build.draw import drawn_from
 from ramet._edit import Edit, Plan, Step, as_edits
 from ramet._keras import structure
 from ramet._keras.counters import names_untouched
+from ramet._keras.pause import collector_paused
 from ramet._keras.unsaved import reading_configs
 from ramet._surgery.carry_out import carry_out
 from ramet._surgery.conflict import check_conflicts
@@ -24,7 +25,6 @@ from ramet._surgery.saving import makes_its_parts
 from ramet._surgery.scene import Scene
 from ramet._surgery.training import notes_on_training
 from ramet._twin.clone import clone
-from ramet._twin.pause import collector_paused
 from ramet.errors import EditError, LostOnSaveError, NotAModelError, RametError
 
 

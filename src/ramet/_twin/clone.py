@@ -12,12 +12,12 @@ import keras
 import numpy as np
 
 from ramet._keras import kinds, names
+from ramet._keras.pause import collector_paused
 from ramet._keras.share_option import list_of_shared
 from ramet._keras.version import check_version
 from ramet._twin.copier import Copier, RefusalError, UnsettledError
 from ramet._twin.finish import finish
 from ramet._twin.functions import wrongly_shared
-from ramet._twin.pause import collector_paused
 from ramet._twin.plans import plan_for
 from ramet._twin.rename import rename
 from ramet._twin.seed import reseed

@@ -21,12 +21,21 @@ _WORDS = ("", "a", "the quick brown fox", "zebra", "\u00fc")
 
 @dataclass(frozen=True)
 class Case:
-    """Inputs for one run."""
+    """Inputs for one run.
+
+    Attributes:
+        name: How reports name it.
+        args: Positional arguments of the call.
+        kwargs: Keyword arguments of the call.
+        trains: Whether the models also run on it in training mode.
+        is_first: Whether gradients and the training step use it.
+    """
 
     name: str
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     trains: bool = False
+    is_first: bool = False
 
 
 def ordinary(signature: Signature, seed: int, size: int, *, whole: bool = False) -> Case:
@@ -81,7 +90,7 @@ def _case(
         return _as_tensor(spec, make(spec, shape, rng))
 
     args, kwargs = keras.tree.map_structure(value, (signature.args, signature.kwargs))
-    return Case(name, tuple(args), dict(kwargs), trains=name in ("ordinary", "padded"))
+    return Case(name, tuple(args), dict(kwargs), trains=name in ("ordinary", "padded"), is_first=name == "ordinary")
 
 
 def _as_tensor(spec: Spec, array: Any) -> Any:

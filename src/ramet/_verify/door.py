@@ -49,7 +49,16 @@ def verify(
     with names_untouched(), randomness_untouched():
         ours, theirs = _model(model, "the original", seed), _model(twin, "the other", seed)
         shared = list_of_shared(share, "verify", [ours, theirs])
-        pair = Pair(ours, theirs, tolerance=tolerance, seed=seed, inputs=inputs, targets=targets, share=shared)
+        pair = Pair(
+            ours,
+            theirs,
+            tolerance=tolerance,
+            seed=seed,
+            inputs=inputs,
+            targets=targets,
+            share=shared,
+            differentiates="gradients" in chosen,
+        )
         with _raising(ours):
             big = _is_big(ours)
         tell = teller(progress, big=big)

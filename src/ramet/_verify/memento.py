@@ -66,7 +66,14 @@ class Memento:
 
     def put_back(self) -> int:
         """Let everything be as it was; answers with how many objects had changed."""
-        return sum([group.put_back() for group in self._groups]) + sum([restore() for restore in self._restores])
+        changed = sum([restore() for restore in self._restores])
+        groups = []
+        for group in self._groups:
+            found = group.put_back()
+            changed += len(found)
+            groups.extend(group.parted(found))
+        self._groups = groups
+        return changed
 
     def _array(self, value: Any) -> Restore | None:
         if isinstance(value, np.ndarray):
@@ -98,18 +105,27 @@ class _Group:
         """Whether every item is the very object that it was, in as many items; no code of the user's runs for it."""
         return all(all(map(operator.is_, now, then)) for now, then in zip(self._streams(items), before, strict=True))
 
-    def put_back(self) -> int:
+    def put_back(self) -> list[Any]:
+        """Let the containers hold what they held; answers with those that had changed."""
         size_of = self._base.__len__
         if list(map(size_of, self._items)) == self._sizes and self._hold(self._filled, self._before):
-            return 0
-        changed = start = 0
+            return []
+        changed, start = [], 0
         for item, size in zip(self._items, self._sizes, strict=True):
             before = tuple(held[start : start + size] for held in self._before)
             start += size
             if size_of(item) != size or not self._hold((item,), before):
                 self._write(item, before)
-                changed += 1
+                changed.append(item)
         return changed
+
+    def parted(self, changed: list[Any]) -> list[_Group]:
+        """Two groups instead of one: every run changes the same few containers, and the others are compared fast."""
+        if not 0 < len(changed) < len(self._items):
+            return [self]
+        chosen = set(map(id, changed))
+        rest = [item for item in self._items if id(item) not in chosen]
+        return [_Group(self._base, items) for items in (rest, changed)]
 
     def _write(self, item: Any, before: tuple[tuple[Any, ...], ...]) -> None:
         base = self._base

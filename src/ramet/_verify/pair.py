@@ -12,6 +12,7 @@ from ramet._capture.capture import capture
 from ramet._capture.tree import Place, places_below
 from ramet._graph import Graph
 from ramet._keras import structure
+from ramet._keras.pause import collector_paused
 from ramet._keras.randomness import global_generator, start_alike
 from ramet._verify import cases, run
 from ramet._verify.beside import Beside
@@ -54,7 +55,8 @@ class Side:
     @cached_property
     def reached(self) -> dict[int, Reached]:
         """Everything that can be reached from it, but for what both models are meant to share."""
-        return reach([self.model], but=self._shared)
+        with collector_paused():
+            return reach([self.model], but=self._shared)
 
 
 class Pair:
@@ -68,6 +70,7 @@ class Pair:
         inputs: Example inputs, where the model does not tell what it takes.
         targets: Example targets for training.
         share: What is meant to be one object in both.
+        differentiates: Whether the first run of each model also gives its gradients.
     """
 
     def __init__(
@@ -80,6 +83,7 @@ class Pair:
         inputs: Any = None,
         targets: Any = None,
         share: Iterable[Any] = (),
+        differentiates: bool = False,
     ) -> None:
         self._share = list(share)
         shared = frozenset(map(id, self._share))
@@ -87,6 +91,7 @@ class Pair:
         self.ours, self.theirs = Side(model, shared), Side(twin, shared)
         self.tolerance, self.seed = measured(tolerance), seed
         self.inputs, self.targets = inputs, targets
+        self.differentiates = differentiates
         self.left_out: list[str] = []
         self._touched = False
         self._results: dict[tuple[bool, str, bool], run.Result] = {}
@@ -94,8 +99,9 @@ class Pair:
     @cached_property
     def memento(self) -> Memento:
         """Both models as they were found, what they share, and Keras' own random generator."""
-        reached = self.ours.reached | self.theirs.reached | reach([*self._share, global_generator()])
-        return Memento((found.value for found in reached.values()), self.copies)
+        with collector_paused():
+            reached = self.ours.reached | self.theirs.reached | reach([*self._share, global_generator()])
+            return Memento((found.value for found in reached.values()), self.copies)
 
     def result(self, side: Side, case: Case, *, training: bool = False) -> run.Result:
         """What a model gives for a case; run once, and remembered."""
@@ -122,7 +128,8 @@ class Pair:
         """What attributes hold on both sides."""
         others = {place.path: place.op for place in self.theirs.places}
         pairs = [(place.op, others[place.path]) for place in self.ours.places if place.path in others]
-        return Beside(pairs, self.ours.names, measured(self.tolerance))
+        with collector_paused():
+            return Beside(pairs, self.ours.names, measured(self.tolerance))
 
     @cached_property
     def has_other_dtypes(self) -> bool:
@@ -164,7 +171,7 @@ class Pair:
     @cached_property
     def _cases(self) -> list[Case] | str:
         if self.inputs is not None:
-            given = Case("given", *self._given_arguments(), trains=True)
+            given = Case("given", *self._given_arguments(), trains=True, is_first=True)
             refusal = self.result(self.ours, given).error
             return [given] if refusal is None else f"the original refuses the inputs given: {short(refusal)}"
         error: Exception | None = None

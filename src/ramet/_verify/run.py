@@ -12,6 +12,7 @@ import keras
 import numpy as np
 
 from ramet._keras import structure
+from ramet._keras.differentiate import run_and_differentiate
 from ramet._keras.tensors import arrays_of, is_concrete, is_live, mask_of, views_of
 from ramet._keras.watch import watched
 from ramet._verify.compare import Copies, differ, measured
@@ -31,6 +32,8 @@ class Result:
         state: The variables after a training call.
         steps: The calls of the run with their masks, if they were heard.
         like: What the model returned, with empty arrays of the shapes of its tensors.
+        gradients: The derivatives of a number made from the outputs, by the path of the variable, if they were wanted;
+            or the error, if the run cannot be differentiated.
         error: What the model raised.
     """
 
@@ -38,6 +41,7 @@ class Result:
     state: dict[str, list[Any]] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     like: Any = None
+    gradients: dict[str, list[Any]] | Exception = field(default_factory=dict)
     error: Exception | None = None
 
 
@@ -53,12 +57,28 @@ class Step:
 def run(pair: Pair, side: Side, case: Case, *, training: bool = False) -> Result:
     """Call one of the models, from the state in which verifying found it."""
     result = Result()
-    # Calls are heard where the check of masks will ask for them, so that it need not run the models again.
+    # Calls are heard where the check of masks will ask for them, and derivatives are taken where the check of
+    # gradients will, so that neither runs the models again.
     hears = case.trains and not training
-    with quiet(), watched(_listener(side, result.steps, values=False)) if hears else contextlib.nullcontext():
-        pair.begin()
+    differentiates = pair.differentiates and case.is_first and not training and side.model.trainable_variables
+
+    def call() -> Any:
+        return side.model(*case.args, training=training, **case.kwargs)
+
+    def heard() -> Any:
+        with watched(_listener(side, result.steps, values=False)) if hears else contextlib.nullcontext():
+            return call()
+
+    with quiet():
         try:
-            returned = side.model(*case.args, training=training, **case.kwargs)
+            if differentiates:
+                returned, found = run_and_differentiate(
+                    side.model, pair.begin, heard, call, lambda outputs: _number(outputs, pair.seed)
+                )
+                result.gradients = found if isinstance(found, Exception) else _by_variable(side, found)
+            else:
+                pair.begin()
+                returned = heard()
             result.outputs = by_path(returned)
             result.like = keras.tree.map_structure(_like, returned)
         except Exception as error:  # noqa: BLE001  # a model may raise anything, and that is an answer
@@ -67,6 +87,29 @@ def run(pair: Pair, side: Side, case: Case, *, training: bool = False) -> Result
         if training:
             result.state = state_of(side, pair.copies)
     return result
+
+
+def _number(outputs: Any, seed: int) -> Any:
+    """One number that depends on every output: their sum, each entry with a weight of its own."""
+    rng = np.random.default_rng(seed)
+    total: Any = None
+    for output in keras.tree.flatten(outputs):
+        if output is not None and "float" in keras.backend.standardize_dtype(output.dtype):
+            weights = rng.uniform(0.5, 1.5, tuple(output.shape)).astype("float32")
+            part = keras.ops.sum(keras.ops.multiply(keras.ops.cast(output, "float32"), weights))
+            total = part if total is None else total + part
+    if total is None:
+        raise ValueError("no output holds floating-point numbers")
+    return total
+
+
+def _by_variable(side: Side, found: list[Any]) -> dict[str, list[Any]]:
+    paths = {id(variable): path for path, variable in side.variables.items()}
+    variables = side.model.trainable_variables
+    return {
+        paths.get(id(variable), variable.path): arrays_of(value)
+        for variable, value in zip(variables, found, strict=True)
+    }
 
 
 def _like(value: Any) -> Any:

@@ -1,0 +1,35 @@
+"""Which tests run on which backend.
+
+Tests that never run a model run once, on JAX. All others run on every backend. The cases of a parametrised test can be
+spread over the backends, so that each case runs once and each test on as many backends as it has cases: a third of the
+work finds nearly all mistakes, and a second run takes the rest.
+"""
+
+import zlib
+from collections import defaultdict
+from pathlib import Path
+
+TESTS = Path(__file__).parent.parent
+BACKENDS = ("jax", "torch", "tensorflow")
+WITHOUT_MODELS = ("diff", "draw", "files", "fuzz", "graph", "recipe", "select")
+
+
+def needs_no_backend(path: Path) -> bool:
+    """Whether the tests in a file or folder never run a model."""
+    room, *rest = path.relative_to(TESTS).parts
+    if room == "cli" and rest:
+        return rest[0].startswith("test_") and not rest[0].startswith("test_l")  # those load models
+    return room in WITHOUT_MODELS
+
+
+def spread(items: list, backend: str) -> tuple[list, list]:
+    """The tests that a backend runs when every case runs once, and those that are left to the other backends."""
+    families = defaultdict(list)
+    for item in items:
+        if hasattr(item, "callspec") and not needs_no_backend(item.path):
+            families[f"{item.path.relative_to(TESTS).as_posix()}::{item.originalname}"].append(item)
+    others = set()
+    for name, cases in families.items():
+        start = zlib.crc32(name.encode())  # so that the first cases are not all those of one backend
+        others.update(case for place, case in enumerate(cases) if BACKENDS[(start + place) % 3] != backend)
+    return [item for item in items if item not in others], [item for item in items if item in others]

@@ -1,0 +1,50 @@
+"""Spreading the cases of tests over the backends loses none of them."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tests.support.backends import BACKENDS, TESTS, needs_no_backend, spread
+
+
+class Item(SimpleNamespace):
+    """As much of a collected test as spreading looks at."""
+
+    __hash__ = object.__hash__
+
+
+def items(path, name, cases):
+    return [Item(path=TESTS / path, originalname=name, callspec=case) for case in range(cases)]
+
+
+@pytest.mark.parametrize("cases", [1, 2, 3, 7])
+def test_each_case_runs_on_one_backend_and_is_left_to_the_two_others(cases):
+    found = items("test_life.py", "test_fit", cases)
+
+    parts = [spread(found, backend) for backend in BACKENDS]
+
+    assert sorted(item.callspec for once, _ in parts for item in once) == list(range(cases))
+    for once, others in parts:
+        assert len(once) + len(others) == cases
+        assert abs(len(once) - cases / 3) < 1
+
+
+def test_tests_without_cases_run_everywhere():
+    alone = Item(path=TESTS / "test_life.py", originalname="test_alone")
+
+    assert all(spread([alone], backend) == ([alone], []) for backend in BACKENDS)
+
+
+def test_cases_that_run_on_one_backend_alone_all_run_there():
+    found = items("graph/test_json.py", "test_back", 5)
+
+    assert spread(found, "jax") == (found, [])
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [("graph", True), ("cli", False), ("cli/test_git.py", True), ("cli/test_live.py", False), ("test_life.py", False)],
+)
+def test_what_needs_no_backend(path, expected):
+    assert needs_no_backend(TESTS / Path(path)) is expected
