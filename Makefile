@@ -19,6 +19,8 @@ FOR_SCANNERS := "modelscan[h5py]==0.8.8" picklescan==1.0.5 $(TF)
 # TensorFlow comes along because the lookup layers hold its objects on JAX, too.
 FOR_OLDEST := -e ".[jax,dev]" jax==0.10.2 $(TF) flax keras==3.12.0
 
+# Compiled files are kept even where the environment says otherwise: tests start many processes.
+export PYTHONDONTWRITEBYTECODE :=
 # On the CPU, without start-up chatter, and one thread per test process: they share the cores already.
 QUIET  := CUDA_VISIBLE_DEVICES=-1 JAX_PLATFORMS=cpu TF_CPP_MIN_LOG_LEVEL=3
 pytest  = $(QUIET) OMP_NUM_THREADS=1 KERAS_BACKEND=$(1) $(2)/bin/python -m pytest -n $(JOBS) --dist worksteal
@@ -34,9 +36,9 @@ demo: .venv-demo/.ready ## clone two models and show what was compared (JAX on t
 	@$(QUIET) KERAS_BACKEND=jax .venv-demo/bin/python -m ramet demo
 
 test: CASES := once
-test: .venv/.ready chromium ## every test on each of the three backends; each case of a parametrised test on one of them
+test: .venv/.ready chromium ## every test on each of the three backends; cases of parametrised and slow tests on one of them
 test-others: CASES := others
-test-others: .venv/.ready ## the cases that `make test` runs on one backend, on the other two
+test-others: .venv/.ready ## what `make test` runs on one backend, on the other two
 test test-others:
 	@failed=; \
 	$(foreach b,$(BACKENDS),echo "== tests on $(b)"; \

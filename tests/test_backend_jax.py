@@ -19,7 +19,7 @@ from tests.support.twins import assert_equal_outputs, assert_equal_values, fit_o
 from tests.support.versions import needs_keras
 
 if keras.backend.backend() != "jax":
-    pytest.skip("shardings, donation and keys are part of a model on the JAX backend only", allow_module_level=True)
+    pytest.skip("shardings, donation and keys are JAX's own; the run on JAX covers them", allow_module_level=True)
 
 import jax
 import jax.numpy as jnp
@@ -290,7 +290,7 @@ def test_a_jax_layer_with_state_and_training_keeps_both():
 
 
 def test_a_flax_module_is_exact_and_trains():
-    linen = pytest.importorskip("flax.linen")
+    linen = pytest.importorskip("flax.linen", reason="flax is not installed; installing it lifts this")
 
     class Net(linen.Module):
         @linen.compact
@@ -312,7 +312,7 @@ def test_a_flax_module_is_exact_and_trains():
 
 
 def test_a_flax_module_with_a_method_and_variables_given_is_exact():
-    linen = pytest.importorskip("flax.linen")
+    linen = pytest.importorskip("flax.linen", reason="flax is not installed; installing it lifts this")
     module = linen.Dense(3)
     variables = module.init(jax.random.key(0), jnp.ones((1, 4)))
     model = dense_model(layers.FlaxLayer(module, variables=variables))

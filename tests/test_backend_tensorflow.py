@@ -12,7 +12,7 @@ from tests.support.twins import assert_equal_outputs, assert_equal_values, fit_o
 
 if keras.backend.backend() != "tensorflow":
     pytest.skip(
-        "TensorFlow's functions and resources are part of a model on that backend only", allow_module_level=True
+        "functions and resources are TensorFlow's own; the run on TensorFlow covers them", allow_module_level=True
     )
 
 import tensorflow as tf

@@ -13,7 +13,7 @@ from tests.support.state_models import assert_says_where, dense_model, floats, n
 from tests.support.twins import assert_equal_outputs, assert_equal_values, fit_once, outputs, same_random_state, twin_of
 
 if keras.backend.backend() != "torch":
-    pytest.skip("torch modules and hooks are part of a model on the torch backend only", allow_module_level=True)
+    pytest.skip("torch modules and hooks are torch's own; the run on torch covers them", allow_module_level=True)
 
 import torch
 from torch import nn

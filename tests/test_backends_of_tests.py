@@ -13,6 +13,9 @@ class Item(SimpleNamespace):
 
     __hash__ = object.__hash__
 
+    def get_closest_marker(self, name):
+        return name if name in getattr(self, "marks", ()) else None
+
 
 def items(path, name, cases):
     return [Item(path=TESTS / path, originalname=name, callspec=case) for case in range(cases)]
@@ -34,6 +37,12 @@ def test_tests_without_cases_run_everywhere():
     alone = Item(path=TESTS / "test_life.py", originalname="test_alone")
 
     assert all(spread([alone], backend) == ([alone], []) for backend in BACKENDS)
+
+
+def test_a_slow_test_runs_on_one_backend():
+    slow = Item(path=TESTS / "test_life.py", originalname="test_alone", marks={"slow"})
+
+    assert sum(spread([slow], backend) == ([slow], []) for backend in BACKENDS) == 1
 
 
 def test_cases_that_run_on_one_backend_alone_all_run_there():

@@ -96,6 +96,7 @@ def test_a_rebuilt_model_has_the_calls_of_its_graph_and_no_others(make):
     assert [(op.name, len(op._inbound_nodes)) for op in getattr(rebuilt, "operations", ())] == ours
 
 
+@pytest.mark.slow
 @several
 @given(functional_models())
 def test_random_models_are_rebuilt_to_the_same_graph(sketch):

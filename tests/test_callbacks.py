@@ -119,7 +119,9 @@ def test_a_clone_in_every_callback_without_a_sync_leaves_training_alone():
     _assert_as_alone(model, found)
 
 
-@pytest.mark.skipif(keras.backend.backend() == "torch", reason="steps_per_execution is 1 on torch")
+@pytest.mark.skipif(
+    keras.backend.backend() == "torch", reason="Keras ignores steps_per_execution on torch; the other backends run this"
+)
 def test_several_steps_in_one_execution():
     model = _model(steps_per_execution=3)
     cloner = Cloner(["on_train_batch_end", "on_test_batch_end", "on_predict_batch_end"])

@@ -308,7 +308,9 @@ def test_a_function_keeps_all_that_it_has():
         assert getattr(new, name) == getattr(old, name), name
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="functions have type parameters since Python 3.12")
+@pytest.mark.skipif(
+    sys.version_info < (3, 12), reason="functions have type parameters since Python 3.12; a newer Python lifts this"
+)
 def test_a_function_keeps_its_type_parameters():
     names = {"layer": layers.Dense(1)}
     exec("def make(layer):\n    def function[T](x: T) -> T:\n        return layer\n    return function", names)
@@ -319,6 +321,7 @@ def test_a_function_keeps_its_type_parameters():
     assert twin.held(1) is twin
 
 
+@pytest.mark.slow
 def test_a_deep_nest_needs_no_recursion():
     nest = bottom = []
     for _ in range(20_000):

@@ -32,6 +32,7 @@ def _chain(length, make):
     return model
 
 
+@pytest.mark.slow
 def test_a_chain_of_900_layers_has_an_exact_twin():
     shared = layers.Dense(2)
     model = _chain(
@@ -44,6 +45,7 @@ def test_a_chain_of_900_layers_has_an_exact_twin():
     assert_equal_outputs(model, twin, np.ones((1, 2), "float32"))
 
 
+@pytest.mark.slow
 def test_a_chain_of_1500_layers_has_a_twin_with_as_many_layers():
     model = _chain(1500, lambda index: layers.Activation("tanh"))
 
@@ -53,6 +55,7 @@ def test_a_chain_of_1500_layers_has_a_twin_with_as_many_layers():
     assert twin.layers[-1] is not model.layers[-1]
 
 
+@pytest.mark.slow
 def test_a_chain_of_900_layers_in_a_sequential_has_an_exact_twin():
     sys.setrecursionlimit(20_000)
     model = keras.Sequential([keras.Input((2,)), *(layers.Activation("tanh") for _ in range(900))])
@@ -149,6 +152,7 @@ def test_layers_nested_300_deep_have_an_exact_twin():
     assert_equal_values(model, twin)
 
 
+@pytest.mark.slow
 def test_layers_nested_2000_deep_have_a_twin_as_deep():
     """Deeper than Keras can count the variables of."""
     layer = None

@@ -45,6 +45,7 @@ def test_an_example_runs(script, tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.strip()
 
 
+@pytest.mark.slow
 def test_an_example_runs_by_itself(tmp_path, backend):
     """One in a process of its own, where nothing is imported before."""
     environment = {**os.environ, "KERAS_BACKEND": backend}

@@ -294,7 +294,10 @@ def test_subclassed_models_are_told_by_their_weights(tmp_path):
         assert file.graph.find("attention/query").class_name == "EinsumDense"
 
 
-@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="text layers run on TensorFlow; others need it")
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow",
+    reason="text layers run on TensorFlow only; the run on TensorFlow covers them",
+)
 def test_vocabularies_are_assets(tmp_path):
     lookup = layers.StringLookup(name="lookup")
     lookup.adapt(["a", "b", "/etc/passwd"])

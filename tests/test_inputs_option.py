@@ -519,7 +519,10 @@ def test_an_array_for_a_sparse_input_leaves_it_sparse():
     assert ramet.clone(model, inputs=np.ones((2, 4), "float32")).inputs[0].sparse
 
 
-@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="only TensorFlow has ragged tensors")
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow",
+    reason="only TensorFlow has ragged tensors; the run on TensorFlow covers them",
+)
 @pytest.mark.parametrize(("shape", "dtype", "ragged"), [((None,), "int64", True), ((4,), "int32", False)])
 def test_a_ragged_input_may_have_another_dtype_or_become_dense(shape, dtype, ragged):
     x = keras.Input((None,), dtype="int32", ragged=True, name="x")

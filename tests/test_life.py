@@ -473,13 +473,15 @@ def test_a_custom_loop_of_gradients(order):
     assert_equal_values(model, twin)
 
 
-@pytest.mark.skipif(BACKEND == "jax", reason="on JAX, export goes through jax2tf and takes long")
+@pytest.mark.skipif(
+    BACKEND == "jax", reason="on JAX, export goes through jax2tf and takes a minute; the other backends run this"
+)
 @pytest.mark.filterwarnings("ignore:.*:DeprecationWarning")  # torch.export and the SavedModel writer, about themselves
 @pytest.mark.filterwarnings("ignore:.*:FutureWarning")
 @pytest.mark.filterwarnings("ignore:.*:UserWarning")
 def test_export_of_a_twin(tmp_path):
     if BACKEND == "torch":
-        pytest.importorskip("onnxscript", reason="the only format that torch exports to here")
+        pytest.importorskip("onnxscript", reason="torch exports to ONNX only; installing onnxscript lifts this")
     model = sequential()
     twin = twin_of(model)
 
@@ -532,7 +534,7 @@ def test_a_twin_without_compile_is_compiled_later_like_any_model():
     assert np.isfinite(twin.fit(X, Y, verbose=0).history["loss"][0])
 
 
-@pytest.mark.skipif(BACKEND != "torch", reason="torch modules")
+@pytest.mark.skipif(BACKEND != "torch", reason="torch modules; the run on torch covers them")
 class TestTorch:
     def test_the_twin_is_a_module_with_parameters_of_its_own(self):
         model = functional()

@@ -85,7 +85,7 @@ def test_the_kind_survives_a_file(name, tmp_path):
 @every_mask_of_a_config
 def test_the_kind_survives_a_clone_by_keras(name):
     if name == "mask_blind_pair":
-        pytest.skip("Keras cannot clone a Lambda of a Python lambda")
+        pytest.skip("Keras cannot clone a Lambda of a Python lambda; a Keras that can lifts this")
     model = MASKS[name]()
     with keras.saving.custom_object_scope(custom_objects()):
         cloned = keras.models.clone_model(model)

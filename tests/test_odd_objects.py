@@ -143,7 +143,10 @@ def test_a_file_in_memory_that_can_be_written_is_copied(tmp_path):
     assert array[0] == 0
 
 
-@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="the objects are TensorFlow's own")
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow",
+    reason="the objects are TensorFlow's own; the run on TensorFlow covers them",
+)
 def test_a_table_of_tensorflow_is_the_twins_own():
     import tensorflow as tf
 
@@ -158,7 +161,10 @@ def test_a_table_of_tensorflow_is_the_twins_own():
     assert int(dense.lookup([5])[0]) == -1
 
 
-@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="the objects are TensorFlow's own")
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow",
+    reason="the objects are TensorFlow's own; the run on TensorFlow covers them",
+)
 def test_an_iterator_over_data_is_refused():
     import tensorflow as tf
 

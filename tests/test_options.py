@@ -107,7 +107,9 @@ def test_the_config_says_the_new_seed_and_files_keep_it(tmp_path):
     assert _states(loaded) == _states(twin)
 
 
-@pytest.mark.skipif(BACKEND == "torch", reason="dropout draws from torch's global generator")
+@pytest.mark.skipif(
+    BACKEND == "torch", reason="dropout draws from torch's global generator; the other backends run this"
+)
 def test_the_noise_differs_by_seed_and_repeats_for_the_same():
     model = _noisy()
     first, again, other = (ramet.clone(model, seed=seed) for seed in (7, 7, 8))

@@ -56,6 +56,7 @@ def _trained(model, x, y):
     return model.train_on_batch(x, y)
 
 
+@pytest.mark.slow
 @several
 @given(functional_models(max_steps=5), optimizers())
 def test_a_random_model_and_its_twin_stay_equal_step_by_step(sketch, optimizer):
@@ -76,6 +77,7 @@ def test_a_random_model_and_its_twin_stay_equal_step_by_step(sketch, optimizer):
     _equal_outputs(twin, twin_of(twin), x, training=True)
 
 
+@pytest.mark.slow
 @needs_keras(3, 14, "a file of a model with an input that nothing takes is refused by Keras itself")
 @several
 @given(sketch=functional_models(steps=tuple(step for step in STEPS if step != "shared_across_levels")))
@@ -109,6 +111,7 @@ def test_every_step_alone_has_an_exact_twin(step, choices):
     assert_equal_values(sample.model, twin)
 
 
+@pytest.mark.slow
 @several
 @given(functional_models(max_steps=3))
 def test_a_random_model_inside_another_is_one_model_in_both_twins(sketch):

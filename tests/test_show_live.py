@@ -30,6 +30,7 @@ def _counted(graph):
     return graph.parameters, sum(spec.size for spec in specs if spec.trainable and spec.tied is None)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")  # of models that were never built
 def test_parameters_are_those_that_keras_counts(tmp_path):
     different = {}

@@ -225,7 +225,7 @@ def test_half_floats_are_averaged_in_single_precision(dtype):
 
 def test_double_precision_keeps_tau_in_double_precision():
     if BACKEND == "jax":
-        pytest.skip("JAX has no float64 unless the whole program asks for it")
+        pytest.skip("JAX has no float64 unless the whole program enables it; the other backends run this")
     source, target = (layers.Dense(2, dtype="float64") for _ in range(2))
     for layer in (source, target):
         layer.build((None, 2))
@@ -564,7 +564,7 @@ def test_a_sync_under_a_stateless_scope_is_kept_by_the_scope():
     assert_between(before, numbers(source), kept, 0.25)
 
 
-@pytest.mark.skipif(BACKEND != "jax", reason="only JAX compiles steps without state")
+@pytest.mark.skipif(BACKEND != "jax", reason="only JAX compiles steps without state; the run on JAX covers it")
 def test_a_compiled_step_on_jax_works_through_a_stateless_scope_and_is_refused_elsewhere():
     import jax
 
@@ -590,7 +590,9 @@ def test_a_compiled_step_on_jax_works_through_a_stateless_scope_and_is_refused_e
     assert_bits(numbers(target), before)
 
 
-@pytest.mark.skipif(BACKEND != "jax", reason="only JAX takes the values out of a model while it trains")
+@pytest.mark.skipif(
+    BACKEND != "jax", reason="only JAX takes the values out of a model while it trains; the run on JAX covers it"
+)
 def test_a_train_step_of_ones_own_on_jax_is_refused_with_a_way_out():
     class Agent(keras.Model):
         def __init__(self, net):
@@ -642,7 +644,7 @@ def test_a_sync_inside_a_train_step(eager, tau):
     assert_between(before, numbers(agent.net), numbers(agent.target), tau)
 
 
-@pytest.mark.skipif(BACKEND != "tensorflow", reason="functions of TensorFlow")
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="functions of TensorFlow; the run on TensorFlow covers them")
 def test_tau_may_be_a_tensor_inside_a_tensorflow_function():
     import tensorflow as tf
 
@@ -659,7 +661,7 @@ def test_tau_may_be_a_tensor_inside_a_tensorflow_function():
     assert_bits(numbers(target), numbers(source))
 
 
-@pytest.mark.skipif(BACKEND != "jax", reason="shardings of JAX")
+@pytest.mark.skipif(BACKEND != "jax", reason="shardings of JAX; the run on JAX covers them")
 def test_device_and_commitment_of_the_target_stay():
     import jax
 
@@ -705,7 +707,7 @@ assert "'model'" in str(target.weights[0].value.sharding.spec)
 """
 
 
-@pytest.mark.skipif(BACKEND != "jax", reason="shardings of JAX")
+@pytest.mark.skipif(BACKEND != "jax", reason="shardings of JAX; the run on JAX covers them")
 def test_a_sharded_target_stays_sharded_whatever_the_source_is():
     environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
     run = subprocess.run(
@@ -715,7 +717,7 @@ def test_a_sharded_target_stays_sharded_whatever_the_source_is():
     assert run.returncode == 0, run.stderr
 
 
-@pytest.mark.skipif(BACKEND != "jax", reason="compiled functions of JAX")
+@pytest.mark.skipif(BACKEND != "jax", reason="compiled functions of JAX; the run on JAX covers them")
 def test_another_tau_compiles_nothing():
     from ramet._weights import jax_blend
 

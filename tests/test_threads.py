@@ -259,6 +259,7 @@ def test_after_the_other_threads_loop_a_clone_is_exact():
     assert_equal_values(model, twin)
 
 
+@pytest.mark.slow
 def test_a_loop_of_another_model_is_no_reason_to_refuse():
     model, other = _model(), _counting_model()
     LOOPS["fit"](other)
@@ -275,6 +276,7 @@ def test_a_loop_of_another_model_is_no_reason_to_refuse():
         assert_equal_values(model, twin)
 
 
+@pytest.mark.slow
 def test_a_clone_within_a_custom_training_loop_of_another_thread_is_exact_or_refused():
     """`train_on_batch` in a thread of the user's own."""
     model = _counting_model()

@@ -248,6 +248,7 @@ def test_files_that_differ_fail_a_check(ramet, model, tmp_path):
     assert close.code == 0
 
 
+@pytest.mark.slow
 def test_the_files_of_a_user_work_in_a_process_of_its_own(spawn, model, tmp_path, backend):
     """One run on the backend under test, chosen by `--backend`, in two processes."""
     cloned = spawn("clone", "model.keras", "twin.keras", "--backend", backend, env={"KERAS_BACKEND": ""})
@@ -261,7 +262,9 @@ def test_the_files_of_a_user_work_in_a_process_of_its_own(spawn, model, tmp_path
 
 
 @pytest.mark.skipif(find_spec("torch") is None, reason="needs two backends; installing torch lifts this")
-@pytest.mark.skipif(keras.backend.backend() != "jax", reason="it starts every backend by itself: once is enough")
+@pytest.mark.skipif(
+    keras.backend.backend() != "jax", reason="it starts every backend by itself; the run on JAX covers it"
+)
 def test_one_file_gives_the_same_outputs_on_every_backend_also_with_layers_of_the_user(spawn, own_layer):
     backends = [name for name in ("jax", "torch", "tensorflow") if find_spec(name)]
 

@@ -106,6 +106,7 @@ def test_compile_settings_of_keras_2_can_be_left_out(ramet, tmp_path, verb):
     assert done.code == 0, done.err
 
 
+@pytest.mark.slow
 def test_what_keras_does_not_take_of_compile_settings_is_said_with_a_way_out(ramet, tmp_path):
     metric = {"class_name": "mse", "module": "keras.metrics", "config": {"name": "mse"}, "registered_name": None}
     _old(tmp_path / "old.h5", DENSE, training={**TRAINING, "metrics": [[metric]]})

@@ -193,7 +193,7 @@ def test_a_reader_that_went_away_is_no_error_to_speak_of(tiny):
     assert (process.returncode, said) == (141, "")
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full; Linux has it")  # noqa: PTH110
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full; Linux runs this")  # noqa: PTH110
 def test_a_full_disk_behind_standard_output_is_told(tiny):
     command = [sys.executable, "-m", "ramet", "show", str(tiny)]
     with open("/dev/full", "w") as full:  # noqa: PTH123

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-pty = pytest.importorskip("pty", reason="a pseudo-terminal is needed; Windows has none")
+pty = pytest.importorskip("pty", reason="Windows has no pseudo-terminal; another system lifts this")
 
 
 def on_terminal(tiny, *arguments, columns=80, **environment):

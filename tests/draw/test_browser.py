@@ -31,19 +31,32 @@ class Ones:
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_the_page_places_boxes_as_the_svg_does(visit: Open, name: str) -> None:
+def test_the_page_places_boxes_and_draws_edges_as_the_svg_does(visit: Open, name: str) -> None:
     picture = PICTURES[name]()
-    shown = visit(picture).spots()
+    page = visit(picture)
+    placed = place(picture._scene, lambda box: box.is_open)
 
-    spots = place(picture._scene, lambda box: box.is_open).spots
+    shown = page.spots()
     expected = {
         str(number): (spot.x, spot.y, spot.width, spot.height)
-        for number, spot in spots.items()
+        for number, spot in placed.spots.items()
         if number and picture._scene.boxes[number].kind != "port"
     }
     assert shown.keys() == expected.keys()
     for number, spot in expected.items():
         assert shown[number] == pytest.approx(spot, abs=0.01)
+
+    # Edges are compared by the corners of what they cover: the page writes its paths in other words.
+    covered = "all => all.map(one => { const { x, y, width, height } = one.getBBox(); return [x, y, width, height]; })"
+    edges = page.page.eval_on_selector_all("path.edge", covered)
+    corners = []
+    for number in filter(placed.bends.__contains__, placed.spots):
+        for edge in picture._scene.boxes[number].edges:
+            _, xs, ys = zip(*edge_path(edge, placed, number), strict=True)
+            corners.append([min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)])
+    assert len(edges) == len(corners)
+    for one, other in zip(edges, corners, strict=True):
+        assert one == pytest.approx(other, abs=0.1)
 
 
 def test_boxes_placed_alike_when_everything_is_open(visit: Open) -> None:
@@ -55,26 +68,6 @@ def test_boxes_placed_alike_when_everything_is_open(visit: Open) -> None:
     for number, shown in page.spots().items():
         spot = spots[int(number)]
         assert shown == pytest.approx((spot.x, spot.y, spot.width, spot.height), abs=0.01)
-
-
-@pytest.mark.parametrize("name", PICTURES)
-def test_the_page_draws_edges_as_the_svg_does(visit: Open, name: str) -> None:
-    """Compared by the corners of what all edges cover: the page writes its paths in other words."""
-    picture = PICTURES[name]()
-    script = (
-        """all => all.map(one => { const { x, y, width, height } = one.getBBox(); return [x, y, width, height]; })"""
-    )
-    shown = visit(picture).page.eval_on_selector_all("path.edge", script)
-
-    placed = place(picture._scene, lambda box: box.is_open)
-    expected = []
-    for number in filter(placed.bends.__contains__, placed.spots):
-        for edge in picture._scene.boxes[number].edges:
-            _, xs, ys = zip(*edge_path(edge, placed, number), strict=True)
-            expected.append([min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)])
-    assert len(shown) == len(expected)
-    for one, other in zip(shown, expected, strict=True):
-        assert one == pytest.approx(other, abs=0.1)
 
 
 def test_a_key_turns_the_picture(visit: Open) -> None:

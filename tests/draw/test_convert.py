@@ -47,7 +47,10 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None
     return add
 
 
-needs_scripts = pytest.mark.skipif(os.name == "nt", reason="the converters of these tests are scripts with a #! line")
+needs_scripts = pytest.mark.skipif(
+    os.name == "nt",
+    reason="the converters of these tests are scripts with a #! line; another system than Windows lifts this",
+)
 
 
 def test_without_a_converter_the_refusal_names_what_to_install(tmp_path: Path, tools: Callable[..., None]) -> None:
@@ -173,7 +176,7 @@ REAL = {
 @pytest.mark.parametrize("name", REAL)
 def test_a_real_converter_draws_it(name: str, tmp_path: Path) -> None:
     if REAL[name]() is None:
-        pytest.skip(f"{name} is not installed")
+        pytest.skip(f"{name} is not installed; installing it lifts this")
     make = module._converters()[name]
     drawn = draw_graph(unet(), columns=2).to_svg()
     width, height = module._size(drawn)

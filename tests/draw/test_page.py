@@ -102,7 +102,7 @@ def test_a_folder_that_is_not_there_is_named_before_anything_is_drawn(tmp_path: 
             ramet.draw(chain("a"), tmp_path / name)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="links and rights of files are other ones there")
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other links and file permissions; another system lifts this")
 def test_a_link_stays_a_link_and_a_file_keeps_its_rights(tmp_path: Path) -> None:
     file, link = tmp_path / "m.svg", tmp_path / "link.svg"
     file.write_text("old", encoding="utf-8")

@@ -43,7 +43,7 @@ def test_a_file_that_is_no_model(tmp_path, content):
 
 def test_a_pipe_is_not_waited_for(tmp_path):
     if not hasattr(os, "mkfifo"):
-        pytest.skip("this system has no named pipes")
+        pytest.skip("this system has no named pipes; Linux and macOS run this")
     os.mkfifo(tmp_path / "m.keras")
 
     with pytest.raises(ModelFileError, match="neither a file nor a folder"):

@@ -1,8 +1,8 @@
 """Which tests run on which backend.
 
-Tests that never run a model run once, on JAX. All others run on every backend. The cases of a parametrised test can be
-spread over the backends, so that each case runs once and each test on as many backends as it has cases: a third of the
-work finds nearly all mistakes, and a second run takes the rest.
+Tests that never run a model run once, on JAX. All others run on every backend. The cases of parametrised tests, and the
+tests marked slow, can be spread over the backends, so that each runs once: a third of the work finds nearly all
+mistakes, and a second run takes the rest.
 """
 
 import zlib
@@ -26,7 +26,8 @@ def spread(items: list, backend: str) -> tuple[list, list]:
     """The tests that a backend runs when every case runs once, and those that are left to the other backends."""
     families = defaultdict(list)
     for item in items:
-        if hasattr(item, "callspec") and not needs_no_backend(item.path):
+        is_spread = hasattr(item, "callspec") or item.get_closest_marker("slow") is not None
+        if is_spread and not needs_no_backend(item.path):
             families[f"{item.path.relative_to(TESTS).as_posix()}::{item.originalname}"].append(item)
     others = set()
     for name, cases in families.items():

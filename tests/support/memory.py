@@ -14,8 +14,8 @@ import pytest
 # No process of a run may take more. A laptop with 8 GB runs two of them, and a browser beside them.
 LIMIT = 3.0
 # JAX's caches are emptied before a test that finds more than this, and again when so much has come on top of what was left.
-ENOUGH = 1.5
-GROWTH = 0.5
+ENOUGH = 2.1
+GROWTH = 0.4
 GIGABYTE = 1024**3
 
 # The controller of a run in several processes fills it with what its workers report.

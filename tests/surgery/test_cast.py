@@ -178,7 +178,7 @@ def test_a_layer_that_cannot_be_made_again_is_refused_with_another_way():
 
 
 @pytest.mark.skipif(
-    keras.backend.backend() != "jax", reason="only JAX replaces 64 bits by 32 unless it is told otherwise"
+    keras.backend.backend() != "jax", reason="only JAX replaces 64 bits by 32; the run on JAX covers it"
 )
 def test_double_precision_that_jax_is_not_set_up_for_is_refused():
     for edit in (e.cast("float64"), e.update("a", dtype="float64")):

@@ -298,6 +298,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.slow
 def test_files_load_in_a_process_without_ramet(tmp_path):
     model = classifier()
     made = {

@@ -216,7 +216,10 @@ def test_a_loss_scale_is_kept():
     assert scales[0] == scales[1] == 4.0
 
 
-@pytest.mark.skipif(not hasattr(keras.optimizers, "OptimizerMap"), reason=f"Keras {KERAS} has no MultiOptimizer")
+@pytest.mark.skipif(
+    not hasattr(keras.optimizers, "OptimizerMap"),
+    reason=f"Keras {KERAS} has no MultiOptimizer; a newer Keras lifts this",
+)
 def test_several_optimizers_in_one():
     chosen = keras.optimizers.OptimizerMap(keras.optimizers.SGD(0.1, momentum=0.9))
     chosen["head/.*"] = keras.optimizers.Adam(0.1)

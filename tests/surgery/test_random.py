@@ -81,6 +81,7 @@ def _attempt(model, *edits):
         return None, error
 
 
+@pytest.mark.slow
 @several
 @given(functional_models(max_steps=4), _edits(tuple(MAKERS)))
 def test_any_edits_give_a_sound_model_or_a_reason(sketch, wanted):
@@ -95,6 +96,7 @@ def test_any_edits_give_a_sound_model_or_a_reason(sketch, wanted):
         assert all(np.size(y) for y in outputs(model, x))
 
 
+@pytest.mark.slow
 @several
 @given(functional_models(max_steps=4), _edits(PRESERVING))
 def test_edits_that_keep_the_function_keep_it(sketch, wanted):

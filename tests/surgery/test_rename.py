@@ -154,7 +154,7 @@ def test_two_prefixed_twins_live_in_one_model():
 
 def test_torch_finds_the_parameters_under_their_new_paths(backend):
     if backend != "torch":
-        pytest.skip("only torch has a registry of parameters")
+        pytest.skip("only torch has a registry of parameters; the run on torch covers it")
     new = edited(nested(), e.rename("inner", "encoder"), e.rename("head", "logits"))
 
     def registered(model):

@@ -26,6 +26,7 @@ def model():
     return model
 
 
+@pytest.mark.slow
 def test_the_report_shows_what_was_lost(model):
     clone = keras.models.clone_model(model)
     clone.set_weights(model.get_weights())

@@ -39,7 +39,9 @@ def test_two_files_are_compared(saved, tmp_path):
 
 
 @pytest.mark.skipif(find_spec("torch") is None, reason="needs two backends; installing torch lifts this")
-@pytest.mark.skipif(keras.backend.backend() != "jax", reason="it starts every backend by itself: once is enough")
+@pytest.mark.skipif(
+    keras.backend.backend() != "jax", reason="it starts every backend by itself; the run on JAX covers it"
+)
 def test_a_file_runs_alike_on_the_backends_that_are_installed(saved):
     report = verify(saved[1], backends=["jax", "torch"])
 

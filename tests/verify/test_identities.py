@@ -103,7 +103,7 @@ def test_marks_of_a_compiler_on_functions_are_no_difference():
     assert changed["settings"].differences[0].path.startswith("d.quick.mark")
 
 
-@pytest.mark.skipif(keras.backend.backend() != "torch", reason="torch's own compiler")
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="torch's own compiler; the run on torch covers it")
 def test_a_function_of_torch_compile_is_no_difference():
     import torch
 

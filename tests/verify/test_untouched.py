@@ -105,6 +105,7 @@ def test_an_optimizer_that_was_not_built_is_not_built_afterwards():
     assert not model._compile_loss.built
 
 
+@pytest.mark.slow
 def test_a_model_trains_on_after_being_verified():
     model = ramet.clone(models.net())
     x, y = np.ones((4, 8), "float32"), [np.ones((4, 3), "float32"), np.ones((4, 2), "float32")]
