@@ -26,6 +26,7 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 import keras
 import pytest
 
+from ramet._files.weights_file import WeightsFile
 from tests.support.backends import needs_no_backend, spread
 from tests.support.memory import MemoryReport, free_what_was_compiled, kernels_kept
 
@@ -95,6 +96,16 @@ def backend():
 def bounded_memory():
     """No test begins in a process that holds much that nobody needs."""
     free_what_was_compiled()
+
+
+@pytest.fixture(autouse=True)
+def weights_read_here(request, monkeypatch):
+    """Weights files are read in this process, except by tests marked `isolated`.
+
+    Two thirds of the time of the tests of files went into starting processes.
+    """
+    if request.node.get_closest_marker("isolated") is None:
+        monkeypatch.setattr(WeightsFile, "_store", WeightsFile._store_here)
 
 
 @pytest.fixture(autouse=True)

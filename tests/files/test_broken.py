@@ -15,6 +15,8 @@ from ramet._files.text import read_json
 from ramet.errors import RametError
 from tests.files.build import DENSE_WEIGHTS, TINY, archive, functional, given, weights
 
+pytestmark = pytest.mark.isolated
+
 
 def _graph(path, **options):
     with read_archive(path, isolated=False, **options) as file:

@@ -21,6 +21,7 @@ SHARDS = {
 }
 
 
+@pytest.mark.isolated
 @pytest.mark.parametrize("isolated", [True, False])
 def test_shards_are_read_as_one_weights_file(tmp_path, isolated):
     with read_archive(sharded(tmp_path / "m.weights.json", SHARDS), isolated=isolated) as file:

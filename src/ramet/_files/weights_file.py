@@ -75,8 +75,9 @@ class WeightsFile:
         return read_shard_map(self._container.read(self.entry, self._limits.text_size), self.entry, self._limits)
 
     def _store(self, entry: str) -> Store:
-        if self._isolated:
-            return ChildStore(self._path, entry, self._limits)
+        return ChildStore(self._path, entry, self._limits) if self._isolated else self._store_here(entry)
+
+    def _store_here(self, entry: str) -> Store:
         return LocalStore(self._container.open(entry), self._limits)
 
 
