@@ -52,7 +52,7 @@ def test_a_check_alone_runs_no_more_than_it_needs():
     assert CALLS == []
 
 
-def test_two_files_with_the_same_bytes_are_saved_once_each_and_loaded_once(monkeypatch):
+def test_two_files_with_the_same_bytes_are_not_loaded(monkeypatch):
     model = compiled()
     twin = ramet.clone(model)
     done = []
@@ -67,4 +67,4 @@ def test_two_files_with_the_same_bytes_are_saved_once_each_and_loaded_once(monke
     report = verify(model, twin, only="file", progress=False)
 
     assert report["file"].outcome == "passed", report
-    assert done == ["save", "save", "load"]
+    assert done == ["save", "save"]
