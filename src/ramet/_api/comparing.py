@@ -31,7 +31,8 @@ def verify(
 
     Structure, settings, state, identity, outputs, masks, gradients, training, independence, file. Afterwards both models are
     as they were: values, random generators, optimizers that were not built, compiled functions. Nothing that makes twins is
-    used to compare them. Each model is called eight times, two of them with a backward pass, and saved and loaded once.
+    used to compare them. Each model is called seven times (on JAX eight), two of them with a backward pass, and saved once;
+    the files are loaded unless they are equal byte by byte.
 
     Args:
         model: The original: a model, a layer on its own, or the path of a `.keras` file.
