@@ -45,10 +45,6 @@ NOT_CLEAN = {
     "distillation.DistillationLoss": "base class",
 }
 
-# What a file says of a layer does not depend on the backend. JAX and TensorFlow take minutes to build and train every one
-# of them, torch takes seconds: the others save them as they were made, and train with every optimizer only.
-BUILT = keras.backend.backend() == "torch"
-
 ROW, SEQUENCE, IMAGE, VOLUME = (4,), (6, 4), (16, 16, 3), (6, 6, 6, 2)
 NAMESPACES = (
     "constraints",
@@ -90,8 +86,6 @@ def _on(shape, make=_new, *, dtype="float32"):
     """A layer on one input."""
 
     def model(cls):
-        if not BUILT:
-            return keras.Sequential([make(cls)])
         value = keras.Input(shape, dtype=dtype)
         return keras.Model(value, make(cls)(value))
 
@@ -102,8 +96,6 @@ def _on_two(shape, make=_new, *, listed=True):
     """A layer on two inputs, in a list or as two arguments."""
 
     def model(cls):
-        if not BUILT:
-            return keras.Sequential([make(cls)])
         pair = [keras.Input(shape), keras.Input(shape)]
         return keras.Model(pair, make(cls)(pair) if listed else make(cls)(*pair))
 
@@ -114,8 +106,6 @@ def _on_labelled(make=_new):
     """A preprocessing layer that takes images together with their labels."""
 
     def model(cls):
-        if not BUILT:
-            return keras.Sequential([make(cls)])
         inputs = {"images": keras.Input(IMAGE, name="images"), "labels": keras.Input((5,), name="labels")}
         return keras.Model(inputs, make(cls)(inputs))
 
@@ -493,16 +483,13 @@ def samples():
             yield Sample(f"{space}.{name}", lambda make=make, cls=cls: make(cls))
     for name, cls, make in _installed("optimizers", OPTIMIZERS):
         yield Sample(f"optimizers.{name}", lambda make=make, cls=cls: _compiled(optimizer=make(cls)), _batch)
-    trained = _batch if BUILT else None
     for name, cls, make in _installed("optimizers.schedules", SCHEDULES):
-        yield Sample(f"optimizers.schedules.{name}", lambda make=make, cls=cls: _scheduled(make(cls)), trained)
+        yield Sample(f"optimizers.schedules.{name}", lambda make=make, cls=cls: _scheduled(make(cls)), _batch)
     for name, cls, make in _installed("losses", LOSSES):
         batch = _numbered_batch if name in _NUMBERED else _batch
         model = _sequence_model if name == "CTC" else _compiled
         batch = _sequence_batch if name == "CTC" else batch
-        yield Sample(
-            f"losses.{name}", lambda make=make, cls=cls, model=model: model(loss=make(cls)), batch if BUILT else None
-        )
+        yield Sample(f"losses.{name}", lambda make=make, cls=cls, model=model: model(loss=make(cls)), batch)
     for name, cls, make in _installed("metrics", METRICS):
         sparse = name.startswith("Sparse")
         loss, batch = ("sparse_categorical_crossentropy", _numbered_batch) if sparse else ("mse", _batch)
@@ -510,7 +497,7 @@ def samples():
             f"metrics.{name}",
             lambda make=make, cls=cls, loss=loss: _compiled(loss=loss, metrics=[make(cls)]),
             # Keras calls a compiled metric with labels and predictions, which these two do not take.
-            batch if BUILT and name not in ("Mean", "Sum") else None,
+            batch if name not in ("Mean", "Sum") else None,
         )
     for space, table, key in (
         ("initializers", INITIALIZERS, "kernel_initializer"),
@@ -541,10 +528,10 @@ def _others():
         yield Sample(
             f"optimizers.{name}, scaled",
             lambda cls=cls: _compiled(optimizer=keras.optimizers.LossScaleOptimizer(cls(0.01, use_ema=True))),
-            _batch if BUILT else None,
+            _batch,
         )
     for name, make in COMBINATIONS.items():
-        yield Sample(name, make, _batch if BUILT and "trained" in name else None)
+        yield Sample(name, make, _batch if "trained" in name else None)
 
 
 def _scheduled(schedule):
@@ -607,8 +594,7 @@ def _two_losses():
         weighted_metrics={"a": ["mse"]},
         run_eagerly=True,
     )
-    if BUILT:
-        model.train_on_batch(_batch()[0], {"a": _batch()[1], "b": _batch()[1]})
+    model.train_on_batch(_batch()[0], {"a": _batch()[1], "b": _batch()[1]})
     return model
 
 
