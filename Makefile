@@ -19,7 +19,7 @@ FOR_SCANNERS := "modelscan[h5py]==0.8.8" picklescan==1.0.5 $(TF)
 # TensorFlow comes along because the lookup layers hold its objects on JAX, too.
 FOR_OLDEST := -e ".[jax,dev]" jax==0.10.2 $(TF) flax keras==3.12.0
 
-# Compiled files are kept even where the environment says otherwise: tests start many processes.
+# Keep .pyc files even if the environment disables them: the tests start many processes.
 export PYTHONDONTWRITEBYTECODE :=
 # On the CPU, without start-up chatter, and one thread per test process: they share the cores already.
 QUIET  := CUDA_VISIBLE_DEVICES=-1 JAX_PLATFORMS=cpu TF_CPP_MIN_LOG_LEVEL=3

@@ -53,7 +53,14 @@ def test_cases_that_run_on_one_backend_alone_all_run_there():
 
 @pytest.mark.parametrize(
     ("path", "expected"),
-    [("graph", True), ("cli", False), ("cli/test_git.py", True), ("cli/test_live.py", False), ("test_life.py", False)],
+    [
+        ("graph", True),
+        ("cli", False),
+        ("cli/test_git.py", True),
+        (".", False),
+        ("cli/test_live.py", False),
+        ("test_life.py", False),
+    ],
 )
 def test_what_needs_no_backend(path, expected):
     assert needs_no_backend(TESTS / Path(path)) is expected

@@ -1,8 +1,8 @@
 """Which tests run on which backend.
 
 Tests that never run a model run once, on JAX. All others run on every backend. The cases of parametrised tests, and the
-tests marked slow, can be spread over the backends, so that each runs once: a third of the work finds nearly all
-mistakes, and a second run takes the rest.
+tests marked slow, can be spread over the backends, so that each runs once in `make test`; `make test-others`
+runs the rest.
 """
 
 import zlib
@@ -16,10 +16,10 @@ WITHOUT_MODELS = ("diff", "draw", "files", "fuzz", "graph", "recipe", "select")
 
 def needs_no_backend(path: Path) -> bool:
     """Whether the tests in a file or folder never run a model."""
-    room, *rest = path.relative_to(TESTS).parts
-    if room == "cli" and rest:
-        return rest[0].startswith("test_") and not rest[0].startswith("test_l")  # those load models
-    return room in WITHOUT_MODELS
+    parts = path.relative_to(TESTS).parts
+    if parts[:1] == ("cli",):
+        return path.match("test_[!l]*.py")  # test_live.py and test_loading_files.py load models
+    return parts[:1] != () and parts[0] in WITHOUT_MODELS
 
 
 def spread(items: list, backend: str) -> tuple[list, list]:

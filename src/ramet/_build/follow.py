@@ -150,7 +150,7 @@ def _axis_of(axes: list[Axis], old: list[Array], new: list[Array], policy: str, 
 
 
 def _varies(coordinate: Array) -> bool:
-    """Whether a coordinate is another along the first axis, anywhere; where a value comes from another input, it has none."""
+    """Return whether a coordinate changes anywhere along the first axis. Values from other inputs have none (-1)."""
     known = coordinate >= 0
     low = np.where(known, coordinate, np.iinfo("int64").max).min(0)
     high = np.where(known, coordinate, -1).max(0)
@@ -158,7 +158,7 @@ def _varies(coordinate: Array) -> bool:
 
 
 def _alike_across(coordinate: Array) -> bool:
-    """Whether a coordinate is the same at all other positions."""
+    """Return whether a coordinate depends on the first axis alone."""
     return bool(np.all(coordinate == coordinate[:, :1]))
 
 
@@ -171,7 +171,7 @@ def _combined(axes: list[Axis], old: list[Array], new: list[Array], policy: str,
     ]
     if math.prod(sizes) > _LIMIT:
         return lost(f"'{what}' puts too many positions into one axis to follow them")
-    # A value may come several times, as after `tile`: the first one stands for the first one, and so on.
+    # `tile` and the like repeat values: the first copy in the new shape is matched with the first in the old one, and so on.
     old_turn, new_turn = _turns(_number(old, sizes)), _turns(_number(new, sizes))
     axes, old, new = [*axes, SAME], [*old, old_turn], [*new, new_turn]
     sizes.append(int(max(old_turn.max(initial=0), new_turn.max(initial=0))) + 2)
@@ -273,7 +273,7 @@ class CombinesPaddingError(Exception):
 
 
 def _carried(before: list[list[str]], after: list[list[str]]) -> bool:
-    """Whether some axis of each output follows the positions one by one, so that no two are combined."""
+    """Return whether each output has an axis that keeps the positions apart, so that no two of them are combined."""
     return all(
         any(_kind(ours, theirs) == "carried" for ours, theirs in zip(old, new, strict=True))
         for old, new in zip(before, after, strict=True)
@@ -281,7 +281,7 @@ def _carried(before: list[list[str]], after: list[list[str]]) -> bool:
 
 
 def _kind(old: str, new: str) -> str:
-    """What both sides agree on. Along an axis with one position, nothing can be seen."""
+    """Return how an output axis depends on an input axis in both shapes. An axis of length one tells nothing."""
     if old == "one":
         return "none" if new == "one" else new
     if new == "one":

@@ -71,7 +71,7 @@ def compare_raw_configs(before: ModelFile, after: ModelFile, *, told: bool) -> I
 
 
 def shares_settings(file: ModelFile) -> bool:
-    """Whether the config of a file says that layers share initializers or other settings that the user passed."""
+    """Return whether layers in a file share initializers or other settings that the user passed as one object."""
     waiting: list[Json] = [file.config, file.training_config]
     while waiting:
         item = waiting.pop()

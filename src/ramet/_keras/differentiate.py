@@ -10,7 +10,6 @@ import keras
 
 def run_and_differentiate(
     model: Any,
-    start: Callable[[], None],
     run: Callable[[], Any],
     rerun: Callable[[], Any],
     number_of: Callable[[Any], Any],
@@ -22,9 +21,8 @@ def run_and_differentiate(
 
     Args:
         model: A built model.
-        start: Puts the model back; called before every run.
         run: Calls the model and returns its outputs.
-        rerun: The same, for a second run.
+        rerun: Puts the model back, then does the same.
         number_of: Makes one number from the outputs.
 
     Returns:
@@ -32,11 +30,8 @@ def run_and_differentiate(
         depend on a variable. If the run succeeded but cannot be differentiated, the error replaces the derivatives.
     """
     if keras.backend.backend() == "jax":
-        start()
         outputs = run()
-        start()
         return outputs, _with_jax(model, lambda: number_of(rerun()))
-    start()
     with_backend = _with_torch if keras.backend.backend() == "torch" else _with_tensorflow
     return with_backend(model, run, number_of)
 

@@ -36,12 +36,12 @@ def collector_paused() -> Iterator[None]:
 
 @contextlib.contextmanager
 def collections_bounded() -> Iterator[None]:
-    """Let collections that are forced inside pass by all objects that exist already.
+    """Make forced garbage collections skip all objects that already exist.
 
-    Keras collects garbage whenever a layer deletes a variable. In a process with a large heap that takes 0.2 s, and
+    Keras forces a collection whenever a layer deletes a variable. In a process with a large heap each takes 0.2 s, and
     quantising deletes one or two variables per layer.
     """
-    if gc.get_freeze_count():  # by the user: nothing could put exactly this back
+    if gc.get_freeze_count():  # the user froze objects, and unfreezing would release those, too
         yield
         return
     gc.freeze()

@@ -41,7 +41,7 @@ def parts_of(policy: Any) -> list[Any]:
 
 
 def unavailable(policy: Any) -> str | None:
-    """A dtype of a policy that the backend replaces by another one, as JAX does with 64 bits unless it is told otherwise."""
+    """Return a dtype of a policy that the backend would replace, as JAX does with 64 bits unless x64 is enabled; or None."""
     names = dict.fromkeys(name for one in parts_of(policy) for name in (one.variable_dtype, one.compute_dtype) if name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -54,7 +54,7 @@ def views_of(value: Any) -> list[Any]:
 
 
 def is_live(value: Any) -> bool:
-    """Whether the view of a tensor changes when the tensor does: on torch, in the memory of the machine."""
+    """Return whether a NumPy view shares memory with a tensor, as it does for torch tensors on the CPU."""
     torch = sys.modules.get("torch")
     return (
         torch is not None

@@ -120,7 +120,7 @@ class _Group:
         return changed
 
     def parted(self, changed: list[Any]) -> list[_Group]:
-        """Two groups instead of one: every run changes the same few containers, and the others are compared fast."""
+        """Split off the containers that changed: every run changes the same few, and the rest stay fast to compare."""
         if not 0 < len(changed) < len(self._items):
             return [self]
         chosen = set(map(id, changed))

@@ -57,8 +57,7 @@ class Step:
 def run(pair: Pair, side: Side, case: Case, *, training: bool = False) -> Result:
     """Call one of the models, from the state in which verifying found it."""
     result = Result()
-    # Calls are heard where the check of masks will ask for them, and derivatives are taken where the check of
-    # gradients will, so that neither runs the models again.
+    # The checks of masks and gradients read their values from this run instead of running the models again.
     hears = case.trains and not training
     differentiates = pair.differentiates and case.is_first and not training and side.model.trainable_variables
 
@@ -69,15 +68,19 @@ def run(pair: Pair, side: Side, case: Case, *, training: bool = False) -> Result
         with watched(_listener(side, result.steps, values=False)) if hears else contextlib.nullcontext():
             return call()
 
+    def again() -> Any:
+        pair.begin()
+        return call()
+
     with quiet():
+        pair.begin()
         try:
             if differentiates:
                 returned, found = run_and_differentiate(
-                    side.model, pair.begin, heard, call, lambda outputs: _number(outputs, pair.seed)
+                    side.model, heard, again, lambda outputs: _number(outputs, pair.seed)
                 )
                 result.gradients = found if isinstance(found, Exception) else _by_variable(side, found)
             else:
-                pair.begin()
                 returned = heard()
             result.outputs = by_path(returned)
             result.like = keras.tree.map_structure(_like, returned)
