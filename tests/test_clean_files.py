@@ -8,7 +8,7 @@ import pytest
 
 from ramet._files import scan
 from ramet._files.scan.config import scan_config
-from tests.support.corpus import NO_H5, NOT_CLEAN, TORCH_OPTIMIZERS, missing, samples
+from tests.support.corpus import NO_H5, NOT_CLEAN, NOT_TRAINED, TORCH_OPTIMIZERS, missing, samples, train_if_possible
 
 SAMPLES = {sample.name: sample for sample in samples()}
 
@@ -30,6 +30,8 @@ def test_a_file_of_every_class_is_safe(tmp_path, name):
     model = sample.make()
     if sample.train is not None:
         model.train_on_batch(*sample.train())
+    elif name not in NOT_TRAINED:
+        train_if_possible(model)
     paths = [tmp_path / "m.keras"] + ([] if name in NO_H5 else [tmp_path / "m.h5"])
     for path in paths:
         model.save(path)

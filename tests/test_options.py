@@ -1,6 +1,8 @@
 """`seed=`, `name=`, `register_copy`, `__ramet_copy__`, and which Keras is accepted."""
 
+import copy
 import random
+import types
 import warnings
 
 import keras
@@ -780,6 +782,69 @@ def test_parts_copied_by_a_method_are_the_twins_parts():
     twin = ramet.clone(layer)
 
     assert twin.view.load is twin.kernel
+
+
+class Doubled:
+    """Looks into the twins of its parts while it is copied."""
+
+    def __init__(self, items):
+        self.items = items
+
+    def __ramet_copy__(self, copy):
+        return Doubled([item for item in copy(self.items) for _ in range(2)])
+
+
+@pytest.mark.parametrize("known_before", [False, True])
+def test_a_copy_function_sees_whole_parts(known_before):
+    inner = [np.ones(3)]
+    items = [{"inner": inner}, (inner, 1)]
+    layer = layers.Dense(2)
+    if known_before:
+        layer.holder = types.SimpleNamespace(items=items)
+    layer.doubled = Doubled(items)
+    layer.again = [layer.doubled]
+
+    twin = ramet.clone(layer)
+
+    first, _, (second, one), _ = twin.doubled.items
+    assert twin.again[0] is twin.doubled
+    assert first["inner"] is second
+    assert second[0] is not inner[0]
+    assert second[0].tolist() == [1, 1, 1]
+    assert one == 1
+    if known_before:
+        assert twin.holder.items[0] is first
+
+
+def test_a_part_that_leads_back_to_its_object_is_filled_later():
+    layer = layers.Dense(2)
+    layer.versioned = Versioned([])
+    layer.versioned.load.append(layer.versioned)
+
+    twin = ramet.clone(layer)
+
+    assert twin.versioned.load[0] is twin.versioned
+
+
+class DeepCopied:
+    def __init__(self, load):
+        self.load = load
+
+    def __deepcopy__(self, memo):
+        return DeepCopied([*copy.deepcopy(self.load, memo)])
+
+
+def test_an_object_with_a_deepcopy_of_its_own_may_stand_in_two_layers():
+    model = keras.Sequential([keras.Input((2,)), layers.Dense(2), layers.Dense(2)])
+    load = [np.ones(3), [model.layers[0]]]
+    model.holder = types.SimpleNamespace(load=load)
+    model.layers[0].part = model.layers[1].part = model.part = DeepCopied(load)
+
+    twin = ramet.clone(model)
+
+    assert twin.layers[0].part is twin.layers[1].part is twin.part is not model.part
+    assert twin.part.load[0] is twin.holder.load[0] is not load[0]
+    assert twin.part.load[1][0] is twin.layers[0]
 
 
 def test_a_copy_function_that_asks_for_its_own_object_is_refused(plans, connection):

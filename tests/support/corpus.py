@@ -82,6 +82,32 @@ def _new(cls):
     return cls()
 
 
+def train_if_possible(model):
+    """Compile a model and train it for one step, if it is built, has trainable weights and was not compiled before."""
+    if model.compiled or not model.built or not model.trainable_variables or getattr(model, "input", None) is None:
+        return
+    model.compile("adam", "mse", run_eagerly=True)
+    inputs = keras.tree.map_structure(
+        lambda tensor: np.ones([size or 2 for size in tensor.shape], tensor.dtype), model.input
+    )
+    targets = keras.tree.map_structure(lambda output: np.zeros(tuple(output.shape), "float32"), model(inputs))
+    model.train_on_batch(inputs, targets)
+
+
+# What cannot be trained as it is.
+NOT_TRAINED = {
+    "activations.threshold": "an Activation does not pass it its two numbers",
+    **(
+        dict.fromkeys(
+            ["dtype_policies.QuantizedFloat8DTypePolicy", "quantizers.Float8QuantizationConfig"],
+            "Keras' own gradient of float8 layers fails eagerly on TensorFlow",
+        )
+        if keras.backend.backend() == "tensorflow"
+        else {}
+    ),
+}
+
+
 def _on(shape, make=_new, *, dtype="float32"):
     """A layer on one input."""
 

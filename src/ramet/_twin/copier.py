@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import types
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ramet._twin._compiled import is_at_work
-from ramet._twin.atoms import SMALLEST_ID
+from ramet._twin.atoms import ATOMS, SMALLEST_ID
 from ramet._twin.plan import MISSING, Plan
 from ramet.errors import CannotCopyError, RametError
 
@@ -69,6 +71,33 @@ class Copier(Walk):
             # A property of a user's class, a library's own copy function: anything may fail. It gets a path.
             raise RefusalError(self.filling, f"copying it failed: {type(error).__name__}: {error}") from error
 
+    def copy_whole(self, part: Any) -> Any:
+        """The twin of a part for foreign code, which may look into it: filled, where `fill_reached` can."""
+        new = self.copy(part)
+        self.fill_reached(part)
+        return new
+
+    def fill_reached(self, root: Any) -> None:
+        """Fill what `root` leads to, unless it leads back to an object that foreign code is still making."""
+        if type(root) in ATOMS:
+            return
+        while ids := self._waiting_below(root):
+            self.fill_these(ids)
+
+    def _waiting_below(self, root: Any) -> set[int]:
+        waiting = self.waiting()
+        found: set[int] = set()
+        for part in reached(root, lambda part: id(part) in waiting or not self._is_done(part)):
+            if id(part) in self._in_progress:
+                return set()
+            if id(part) in waiting:
+                found.add(id(part))
+        return found | ({id(root)} & waiting)
+
+    def _is_done(self, old: Any) -> bool:
+        """Whether `old` has a twin whose parts were asked for already."""
+        return self.find(old, MISSING) is not MISSING and not self.plans[type(old)].is_assembly
+
     def assemble(self, root: Any) -> Any:
         """The twin of an immutable object, its immutable parts made first, from the innermost out."""
         memo = self.memo
@@ -124,6 +153,20 @@ class Copier(Walk):
     def refuse(self, old: Any, reason: str, fix: str | None = None) -> None:
         """Stop: this object cannot be copied. `clone` adds where it stands."""
         raise RefusalError(old, reason, fix)
+
+
+def reached(root: Any, enters: Callable[[Any], bool] = lambda part: True) -> Iterator[Any]:
+    """What an object of any kind holds, directly or not; classes, modules and functions are not entered."""
+    seen: set[int] = {id(root)}
+    stack = [root]
+    while stack:
+        for part in gc.get_referents(stack.pop()):
+            if id(part) in seen or isinstance(part, type | types.ModuleType | types.FunctionType):
+                continue
+            seen.add(id(part))
+            yield part
+            if enters(part):
+                stack.append(part)
 
 
 class UnsettledError(Exception):

@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import copyreg
 import gc
-import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ramet._twin.attributes import AttributesPlan
 from ramet._twin.classes import has_bare_new
-from ramet._twin.copier import Copier, RefusalError
+from ramet._twin.copier import Copier, RefusalError, reached
 from ramet._twin.functions import is_importable
 from ramet._twin.plan import Assembly, Plan
 from ramet.errors import RametError
@@ -39,7 +38,8 @@ class DeepCopyPlan(Plan):
         for part in reached(old):
             if copier.plan_of(part).is_state:
                 copier.copy(part)
-        copier.settle()
+        for part in gc.get_referents(old):
+            copier.fill_reached(part)
         try:
             new = old.__deepcopy__(copier.lend_memo())
             copier.take_memo_back()
@@ -52,19 +52,6 @@ class DeepCopyPlan(Plan):
 
     def shares(self, old: Any, copier: Copier) -> bool:
         return callable(old) and is_importable(old)
-
-
-def reached(root: Any) -> Iterator[Any]:
-    """What an object of any kind holds, directly or not; classes, modules and functions are not entered."""
-    seen: set[int] = {id(root)}
-    stack = [root]
-    while stack:
-        for part in gc.get_referents(stack.pop()):
-            if id(part) in seen or isinstance(part, type | types.ModuleType | types.FunctionType):
-                continue
-            seen.add(id(part))
-            yield part
-            stack.append(part)
 
 
 class ReducePlan(Assembly):
@@ -160,7 +147,7 @@ class CustomPlan(Plan):
         copier.enter(old)
         copier.has_wishes = True
         try:
-            new = self.how(old, copier.copy)
+            new = self.how(old, copier.copy_whole)
         except (RefusalError, RametError):
             raise
         except Exception as error:

@@ -104,6 +104,20 @@ class Walk:
     def take_memo_back(self) -> None:
         """What foreign code put into it is known from now on."""
 
+    def waiting(self) -> set[int]:
+        """The ids of the originals whose twins are still to be filled."""
+        return {id(old) for _, old, _ in self.todo}
+
+    def fill_these(self, ids: set[int]) -> None:
+        """Fill the twins of some of the originals that wait."""
+        chosen = [entry for entry in self.todo if id(entry[1]) in ids]
+        self.todo[:] = [entry for entry in self.todo if id(entry[1]) not in ids]
+        filling = self.filling
+        for plan, old, new in chosen:
+            self.filling = old
+            plan.fill(old, new, self)
+        self.filling = filling
+
     def fill_all(self) -> None:
         """Fill every shell that is known so far."""
         while self.todo or self.filled:

@@ -180,6 +180,32 @@ cdef class Walk:
         """What foreign code put into it is known from now on."""
         self.memo.take_back()
 
+    def waiting(self):
+        """The ids of the originals whose twins are still to be filled."""
+        return {id(old) for old in self.stack[1::3]} | {id(old) for _, old, _ in self.todo}
+
+    def fill_these(self, ids):
+        """Fill the twins of some of the originals that wait."""
+        cdef list stack = self.stack[:]
+        cdef list todo = self.todo[:]
+        cdef Py_ssize_t index
+        filling = self.filling
+        self.stack[:] = []
+        self.todo[:] = [entry for entry in todo if id(entry[1]) not in ids]
+        for index in range(1, len(stack), 3):
+            if id(stack[index]) not in ids:
+                self.stack.extend(stack[index - 1 : index + 2])
+        for index in range(1, len(stack), 3):
+            if id(stack[index]) in ids:
+                self.filling = stack[index]
+                fill(self, <Kind>stack[index - 1], stack[index], stack[index + 1])
+        for plan, old, new in todo:
+            if id(old) in ids:
+                self.filling = old
+                self.kept.append(old)
+                plan.fill(old, new, self)
+        self.filling = filling
+
     def fill_all(self):
         """Fill every shell that is known so far."""
         cdef list stack = self.stack
