@@ -7,8 +7,10 @@ written to when it is put back; what was made in the meantime is let go.
 from __future__ import annotations
 
 import collections
+import functools
 import itertools
 import operator
+import sys
 import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -212,8 +214,15 @@ def _tensorflow(variable: Any) -> Restore | None:
     except Exception:  # noqa: BLE001  # TensorFlow's errors have no common class; a variable without a value has no state
         return None
 
+    if type(variable).__name__ == "ResourceVariable":
+        # The operation alone: `assign` checks, and reads again what it has written, which takes several times as long.
+        assign = sys.modules["tensorflow"].raw_ops.AssignVariableOp
+        write = functools.partial(assign, resource=variable.handle, value=before)
+    else:
+        write = functools.partial(variable.assign, before, read_value=False)
+
     def restore() -> bool:
-        variable.assign(before)
+        write()
         return False  # TensorFlow does not tell whether it had changed
 
     return restore
