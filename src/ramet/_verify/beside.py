@@ -156,7 +156,7 @@ class Beside:
         own = attributes(value)
         for step, part in parts(value):
             name = step.removeprefix(".")
-            if own is not None and name in own and is_library_name(type(value), name) and _is_bookkeeping(name, part):
+            if own is not None and name in own and _is_bookkeeping(name, part) and is_library_name(type(value), name):
                 continue
             if name in IDENTITY or (step == ".training" and isinstance(value, keras.Layer)):
                 continue  # the second is how torch last ran it
@@ -181,8 +181,7 @@ def _is_bookkeeping(name: str, part: Any) -> bool:
 
 def _is_address(step: str) -> bool:
     """A key that is the address of an object, or made from one."""
-    digits = "".join(letter for letter in step if letter.isdigit())
-    return step.startswith("[") and len(digits) >= 12
+    return len(step) > 12 and step.startswith("[") and sum(map(str.isdigit, step)) >= 12
 
 
 def _plain_members(items: Any) -> set[str]:
