@@ -816,6 +816,49 @@ def test_a_copy_function_sees_whole_parts(known_before):
         assert twin.holder.items[0] is first
 
 
+class Child:
+    def __init__(self, parent):
+        self.parent = parent
+        self.siblings = [self]
+
+
+def test_a_copy_function_sees_whole_parts_that_refer_to_its_object():
+    layer = layers.Dense(2)
+    layer.doubled = Doubled([])
+    layer.doubled.items += [Child(layer.doubled), Child(None), {"layer": layer}]
+
+    twin = ramet.clone(layer)
+
+    first, _, second, _, third, _ = twin.doubled.items
+    assert (first.parent, second.parent) == (twin.doubled, None)
+    assert third["layer"] is twin
+    for child, original in zip((first, second), layer.doubled.items, strict=False):
+        assert child.siblings == [child]
+        assert child is not original
+
+
+def test_copy_functions_of_two_objects_that_refer_to_each_other():
+    layer = layers.Dense(2)
+    layer.versioned = Versioned([])
+    layer.versioned.load.append(Versioned([layer.versioned]))
+
+    twin = ramet.clone(layer)
+
+    (inner,) = twin.versioned.load
+    assert inner.load[0] is twin.versioned
+    assert (inner.version, twin.versioned.version) == (1, 1)
+
+
+def test_a_part_may_be_a_function_that_closes_over_its_object():
+    layer = layers.Dense(2)
+    versioned = layer.versioned = Versioned(None)
+    versioned.load = lambda: versioned
+
+    twin = ramet.clone(layer)
+
+    assert twin.versioned.load() is twin.versioned
+
+
 def test_a_part_that_leads_back_to_its_object_is_filled_later():
     layer = layers.Dense(2)
     layer.versioned = Versioned([])

@@ -110,8 +110,8 @@ def register_copy(cls: type, how: str | Callable[[Any, Callable[[Any], Any]], An
     Args:
         cls: The class. For one of your own, a method `__ramet_copy__(self, copy)` does the same.
         how: `"share"`: the twin uses the very same objects. `"refuse"`: cloning fails and says where one stands. Or a
-            function `how(obj, copy)` that returns the new object; `copy(part)` gives the twin of a part. It is
-            complete, except that a part which leads back to `obj`, and the values of variables, are filled later.
+            function `how(obj, copy)` that returns the new object; `copy(part)` returns the twin of a part,
+            complete except for values of variables and for objects that refer to `obj`: these are filled in later.
 
     >>> import ramet
     >>> class Connection:

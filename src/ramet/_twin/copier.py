@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import types
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -10,7 +11,7 @@ from typing import Any
 
 from ramet._twin._compiled import is_at_work
 from ramet._twin.atoms import ATOMS, SMALLEST_ID
-from ramet._twin.plan import MISSING, Plan
+from ramet._twin.plan import MISSING, Plan, Shell
 from ramet.errors import CannotCopyError, RametError
 
 if is_at_work():
@@ -72,31 +73,50 @@ class Copier(Walk):
             raise RefusalError(self.filling, f"copying it failed: {type(error).__name__}: {error}") from error
 
     def copy_whole(self, part: Any) -> Any:
-        """The twin of a part for foreign code, which may look into it: filled, where `fill_reached` can."""
+        """Return the twin of a part for foreign code that may look inside it, so fill it first."""
         new = self.copy(part)
         self.fill_reached(part)
         return new
 
     def fill_reached(self, root: Any) -> None:
-        """Fill what `root` leads to, unless it leads back to an object that foreign code is still making."""
+        """Fill the twins of everything reachable from `root`, except those that hold an object still being made."""
         if type(root) in ATOMS:
             return
-        while ids := self._waiting_below(root):
+        while ids := self._fillable(root):
             self.fill_these(ids)
 
-    def _waiting_below(self, root: Any) -> set[int]:
+    def _fillable(self, root: Any) -> set[int]:
         waiting = self.waiting()
-        found: set[int] = set()
-        for part in reached(root, lambda part: id(part) in waiting or not self._is_done(part)):
-            if id(part) in self._in_progress:
-                return set()
-            if id(part) in waiting:
-                found.add(id(part))
-        return found | ({id(root)} & waiting)
+        if not waiting:
+            return set()
 
-    def _is_done(self, old: Any) -> bool:
-        """Whether `old` has a twin whose parts were asked for already."""
+        def enters(part: Any) -> bool:
+            return id(part) not in self._in_progress and (id(part) in waiting or not self._is_filled(part))
+
+        found = [part for part in itertools.chain([root], reached(root, enters)) if id(part) in waiting]
+        return {id(part) for part in found if not self._holds_unfinished(part)}
+
+    def _is_filled(self, old: Any) -> bool:
+        """Return whether the twin of `old` already has its parts. An assembly may still have parts that wait."""
         return self.find(old, MISSING) is not MISSING and not self.plans[type(old)].is_assembly
+
+    def _holds_unfinished(self, old: Any) -> bool:
+        """Return whether filling the twin of `old` would ask for an object that foreign code is still making.
+
+        Parts that are made as shells ask for nothing. All others are made at once, possibly by foreign code.
+        """
+        parts = gc.get_referents(old)
+        own = getattr(old, "__dict__", None)
+        if any(part is own for part in parts):
+            parts += gc.get_referents(own)
+        for part in parts:
+            if id(part) in self._in_progress:
+                return True
+            if part is own or self.find(part, MISSING) is not MISSING or isinstance(self.plans[type(part)], Shell):
+                continue
+            if any(id(inner) in self._in_progress for inner in reached(part)):
+                return True
+        return False
 
     def assemble(self, root: Any) -> Any:
         """The twin of an immutable object, its immutable parts made first, from the innermost out."""
@@ -156,7 +176,12 @@ class Copier(Walk):
 
 
 def reached(root: Any, enters: Callable[[Any], bool] = lambda part: True) -> Iterator[Any]:
-    """What an object of any kind holds, directly or not; classes, modules and functions are not entered."""
+    """Yield every object reachable from `root`, without entering classes, modules and functions.
+
+    Args:
+        root: Any object; not yielded itself.
+        enters: Whether to go on to what an object refers to.
+    """
     seen: set[int] = {id(root)}
     stack = [root]
     while stack:

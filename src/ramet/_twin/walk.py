@@ -105,11 +105,11 @@ class Walk:
         """What foreign code put into it is known from now on."""
 
     def waiting(self) -> set[int]:
-        """The ids of the originals whose twins are still to be filled."""
+        """Return the ids of the originals whose twins are not filled yet."""
         return {id(old) for _, old, _ in self.todo}
 
     def fill_these(self, ids: set[int]) -> None:
-        """Fill the twins of some of the originals that wait."""
+        """Fill the twins of the originals with these ids now."""
         chosen = [entry for entry in self.todo if id(entry[1]) in ids]
         self.todo[:] = [entry for entry in self.todo if id(entry[1]) not in ids]
         filling = self.filling

@@ -215,7 +215,7 @@ def _tensorflow(variable: Any) -> Restore | None:
         return None
 
     if type(variable).__name__ == "ResourceVariable":
-        # The operation alone: `assign` checks, and reads again what it has written, which takes several times as long.
+        # `assign` also checks its argument and reads the value back, which takes several times as long.
         assign = sys.modules["tensorflow"].raw_ops.AssignVariableOp
         write = functools.partial(assign, resource=variable.handle, value=before)
     else:

@@ -181,11 +181,11 @@ cdef class Walk:
         self.memo.take_back()
 
     def waiting(self):
-        """The ids of the originals whose twins are still to be filled."""
+        """Return the ids of the originals whose twins are not filled yet."""
         return {id(old) for old in self.stack[1::3]} | {id(old) for _, old, _ in self.todo}
 
     def fill_these(self, ids):
-        """Fill the twins of some of the originals that wait."""
+        """Fill the twins of the originals with these ids now."""
         cdef list stack = self.stack[:]
         cdef list todo = self.todo[:]
         cdef Py_ssize_t index
