@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Callable, Iterator
 
 from ramet._files.scan.finding import Finding
-from ramet._files.scan.layers import judge_layer, judge_name, judge_text
+from ramet._files.scan.layers import judge_layer, judge_name, judge_text, name_field, reaches
+from ramet._files.scan.names import is_known_name
 from ramet._files.scan.objects import judge_object
 from ramet._files.scan.place import Place
 from ramet._files.text import Json
 
-__all__ = ["scan_config"]
+__all__ = ["judge_value", "scan_config"]
 
-# Lists of words and numbers that are data whatever they say: a vocabulary may hold anything.
-_DATA = frozenset({"vocabulary", "idf_weights", "keras_history", "shape", "value"})
+# Lists of texts that are data whatever they say: a vocabulary may hold anything. Objects in them are judged as anywhere.
+_WORDS = frozenset({"vocabulary", "value"})
 # Names, not texts: they are judged as names, where they stand.
 _NAMES = frozenset({"class_name", "module", "registered_name", "name", "spec_name"})
+
+# Fields of which an object has at least one, beside the name of its class.
+_OBJECT = frozenset({"config", "module", "registered_name", "spec", "spec_name", "type_spec"})
 
 
 def scan_config(config: Json, file: str, root: str, *, legacy: bool = False) -> Iterator[Finding]:
@@ -27,32 +32,44 @@ def scan_config(config: Json, file: str, root: str, *, legacy: bool = False) -> 
         root: what the whole of it is called in places.
         legacy: whether the file is of the HDF5 format of Keras 2.
     """
-    waiting = [Place(config, root, legacy=legacy)]
+    for _, finding in _judged(Place(config, root, legacy=legacy)):
+        yield dataclasses.replace(finding, place=f"{file}: {finding.place}")
+
+
+def judge_value(value: Json, key: str) -> Iterator[tuple[tuple[str | int, ...], Json, Finding]]:
+    """Judge a value that stands under a key of a config: for each finding, the steps to the part that it is about, and that."""
+    for place, finding in _judged(Place(value, key, key)):
+        yield place.steps, place.value, finding
+
+
+def _judged(root: Place) -> Iterator[tuple[Place, Finding]]:
+    waiting = [iter([root])]
     while waiting:
-        place = waiting.pop()
+        place = next(waiting[-1], None)
+        if place is None:
+            waiting.pop()
+            continue
         for finding in _judge(place):
-            yield _at_file(finding, file)
-        if not (place.key in _DATA and isinstance(place.value, list)):
-            waiting += reversed(place.inside())
+            yield place, finding
+        if isinstance(place.value, dict | list):
+            waiting.append(place.inside(_plain(place)))
+
+
+def _plain(place: Place) -> Callable[[str], bool]:
+    """How texts are recognised, in a list at this place, that nothing can be wrong with. There may be millions of them."""
+    if place.key in _WORDS:
+        return bool
+    if name_field(place):
+        return is_known_name
+    return lambda text: not reaches(text)
 
 
 def _judge(place: Place) -> Iterator[Finding]:
     if isinstance(place.value, dict):
-        yield from judge_object(place)
-        yield from judge_layer(place)
-    elif isinstance(place.value, str) and place.key not in _NAMES:
+        # An output of a model may be called "class_name": that alone makes no object.
+        if "class_name" in place.value and place.value.keys() & _OBJECT:
+            yield from judge_object(place)
+            yield from judge_layer(place)
+    elif isinstance(place.value, str) and (isinstance(place.step, int) or place.key not in _NAMES):
         yield from judge_name(place)
         yield from judge_text(place)
-
-
-def _at_file(finding: Finding, file: str) -> Finding:
-    return Finding(
-        finding.severity,
-        finding.kind,
-        finding.what,
-        finding.effect,
-        f"{file}: {finding.place}",
-        finding.path,
-        finding.safe_mode,
-        finding.advisories,
-    )

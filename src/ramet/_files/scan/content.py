@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from ramet._files.entry import Entry, EntryProblem
 from ramet._files.listing import H5Problem
-from ramet._files.scan.finding import Finding
+from ramet._files.scan.finding import Finding, Severity
 from ramet._files.source import CONFIG, METADATA, WEIGHTS
 
 __all__ = ["scan_arrays", "scan_entries"]
@@ -35,6 +35,11 @@ _CODE = frozenset(
     ]
 )
 _PICKLES = frozenset([".bin", ".ckpt", ".dill", ".joblib", ".npz", ".p", ".pickle", ".pkl", ".pt", ".pth"])
+# Loading the folder with tf_keras would load these, and not the config beside them.
+# Weights in the format of numpy, which Keras reads where there are none in HDF5.
+_NPZ = "model.weights.npz"
+_SAVED = "a TensorFlow SavedModel"
+_SAVED_MODEL = frozenset({"saved_model.pb", "saved_model.pbtxt", "saved_model.cpb", "keras_metadata.pb"})
 _MAGIC = (
     (b"\x7fELF", "a program"),
     (b"MZ", "a program"),
@@ -69,15 +74,22 @@ def scan_entries(
             f"{what}: {problem.reason}.",
             "Keras has never written such an archive; unpacking it may fill the disk, or write outside of its folder.",
             problem.entry or "the archive",
-            safe_mode="It does not look at it.",
+            safe_mode="Not checked.",
         )
     for entry in entries:
         if entry.name in _EXPECTED or entry.name in expected or entry.name.endswith("/") or entry.name in _HUB:
             continue
+        if entry.name == _NPZ:
+            what = f"The weights are in '{_NPZ}', which may hold pickled objects."
+            effect = "Older versions of Keras unpickle them while they load the model, which runs whatever they say."
+            yield Finding("unsafe", "pickle", what, effect, entry.name, safe_mode="Not checked.")
+            continue
         kind = _foreign(entry, start_of)
         if kind is not None:
             what = f"The archive holds {kind}, '{entry.name}'."
-            yield Finding("trust", "foreign file", what, _UNPACKED, entry.name, safe_mode="It does not look at it.")
+            # A folder with a SavedModel in it is loaded as one by tf_keras, whatever its config says.
+            severity: Severity = "unsafe" if kind == _SAVED else "trust"
+            yield Finding(severity, "foreign file", what, _UNPACKED, entry.name, safe_mode="Not checked.")
         elif not entry.name.startswith("assets/"):
             what = f"The archive holds a file that Keras does not read, '{entry.name}'."
             yield Finding("note", "foreign file", what, _UNPACKED, entry.name)
@@ -92,7 +104,7 @@ def scan_arrays(problems: tuple[H5Problem, ...], file: str) -> Iterator[Finding]
             f"'{problem.path}' in the weights: {problem.reason}.",
             "Keras has never written such weights; reading them may reach other files, or fill the memory.",
             f"{file}: {problem.path}",
-            safe_mode="It does not look at it; Keras of 2026 refuses most of these.",
+            safe_mode="Not checked by most versions; Keras of 2026 refuses most of these.",
             advisories=_ADVISORIES.get(problem.kind, ()),
         )
 
@@ -100,12 +112,12 @@ def scan_arrays(problems: tuple[H5Problem, ...], file: str) -> Iterator[Finding]
 def _foreign(entry: Entry, start_of: Callable[[Entry], bytes]) -> str | None:
     """What a file is that no model needs, by its name and by how it begins; None for a harmless one."""
     path = PurePosixPath(entry.name)
+    if path.name.lower() in _SAVED_MODEL:
+        return _SAVED
     if path.suffix.lower() in _CODE:
         return "code"
     start = start_of(entry)
     # Pickles of protocol 2 and later begin with their number and end with a stop; text does not begin like that.
     if path.suffix.lower() in _PICKLES or (start[:1] == b"\x80" and start[1:2] in b"\x02\x03\x04\x05"):
         return "pickled objects"
-    if path.name == "saved_model.pb":
-        return "a TensorFlow SavedModel"
     return next((word for magic, word in _MAGIC if start.startswith(magic)), None)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
 from ramet._files.container import Container
-from ramet._files.entry import Entry
+from ramet._files.entry import METHODS, Entry
 from ramet._files.limits import Limits
 from ramet._files.listing import Listing
 from ramet._files.problem import HostileFileError, ModelFileError
 from ramet._files.scan.config import scan_config
 from ramet._files.scan.content import scan_arrays, scan_entries
-from ramet._files.scan.finding import Finding, ScanReport, worst_first
-from ramet._files.shard_map import is_shard_map
+from ramet._files.scan.finding import Finding, ScanReport, Severity, worst_first
+from ramet._files.shard_map import SHARDED, first_shard, is_shard_map, unlisted
 from ramet._files.source import CONFIG, METADATA, FileKind, open_source
 from ramet._files.text import Json, read_json
 from ramet._files.weights_file import WeightsFile, weights_file
@@ -43,14 +44,13 @@ def scan(path: str | os.PathLike[str], limits: Limits | None = None, *, isolated
         ModelFileError: there is no such file, or it is broken, or no model.
     """
     where = Path(path)
-    asked = limits or Limits()
     try:
-        source, container = open_source(where, asked)
+        source, container = open_source(where, limits or Limits())
     except HostileFileError as error:
         kind = "weights" if is_shard_map(where.name) else "model"
         return ScanReport(where.name, kind, "", (_refused(error),))
     try:
-        work = _Scan(where, source, container, asked, isolated=isolated)
+        work = _Scan(where, source, container, isolated=isolated)
         return work.archive() if source in ("archive", "folder") else work.single_file()
     finally:
         container.close()
@@ -63,22 +63,27 @@ class _Scan:
     the config runs whatever the weights are.
     """
 
-    def __init__(self, path: Path, source: FileKind, container: Container, limits: Limits, *, isolated: bool) -> None:
+    def __init__(self, path: Path, source: FileKind, container: Container, *, isolated: bool) -> None:
         self._path = path
-        self._limits = limits
+        self._limits = limits = container.limits
         self._container = container
         self._names = {entry.name for entry in container.entries}
         self._weights = weights_file(path, source, container, limits, isolated=isolated)
         self._findings: list[Finding] = []
+        self._counts: Counter[Severity] = Counter()
         self._broken: list[ModelFileError] = []
 
     def archive(self) -> ScanReport:
         """The report on an archive or a folder: its files, its weights, its config."""
         shards = self._tried(lambda: self._weights.shards if self._weights is not None else ()) or ()
-        self._findings += scan_entries(self._container.entries, self._container.problems(), self._start_of, shards)
+        problems = self._container.problems()
+        first = first_shard(SHARDED)
+        if shards and first in self._names and first not in shards:
+            problems.append(unlisted(first))
+        self._add(scan_entries(self._container.entries, problems, self._start_of, shards))
         self._listing()
         if CONFIG in self._names:
-            self._findings += scan_config(self._json(CONFIG), CONFIG, "config")
+            self._add(scan_config(self._json(CONFIG), CONFIG, "config"))
         else:
             self._broken.append(
                 ModelFileError(f"Cannot scan '{escape(self._path.name)}': it holds no '{CONFIG}'.", path=CONFIG)
@@ -87,12 +92,8 @@ class _Scan:
 
     def single_file(self) -> ScanReport:
         """The report on a weights file, on shards, or on a model of Keras 2: there is no archive around them."""
+        self._add(scan_entries((), self._container.problems(), self._start_of))
         listing = self._listing()
-        for key in ("model_config", "training_config"):
-            text = listing.texts.get(key)
-            if text is not None:
-                config = self._tried(functools.partial(self._read_text, text, key))
-                self._findings += scan_config(config, self._path.name, key, legacy=True)
         kind = "legacy model" if "model_config" in listing.texts else "weights"
         return self._report(kind, listing.texts.get("keras_version", ""))
 
@@ -100,15 +101,36 @@ class _Scan:
         """The report. A file that cannot be read is no finding of its own, unless there is worse."""
         if self._broken and not any(finding.severity == "unsafe" for finding in self._findings):
             raise self._broken[0]
-        findings = self._findings + [_refused(error) for error in self._broken]
+        findings = self._findings + [_refused(error) for error in self._broken] + list(self._not_listed())
         return ScanReport(self._path.name, kind, version, worst_first(findings))
+
+    def _add(self, found: Iterable[Finding]) -> None:
+        """Note findings: so many of each severity, and how many more there are. No honest file has a hundred thousand."""
+        for finding in found:
+            if self._counts.total() >= self._limits.findings:
+                self._give_up(finding.place)
+                return
+            self._counts[finding.severity] += 1
+            if self._counts[finding.severity] <= self._limits.listed:
+                self._findings.append(finding)
+
+    def _give_up(self, place: str) -> None:
+        what = f"There are more than {self._limits.findings:,} findings; the rest of the file was not judged."
+        self._findings.append(Finding("unsafe", "refused", what, "What loading it would do is not known.", place))
+
+    def _not_listed(self) -> Iterator[Finding]:
+        for severity, count in self._counts.items():
+            more = count - self._limits.listed
+            if more > 0:
+                what = f"There are {more:,} more findings of this severity than are listed."
+                yield Finding(severity, "more", what, "They are like the others.", "the file")
 
     def _tried(self, read: Callable[[], _Read]) -> _Read | None:
         """What is read; None, and the reason is noted, where that cannot be done."""
         try:
             return read()
         except HostileFileError as error:
-            self._findings.append(_refused(error))
+            self._add([_refused(error)])
         except ModelFileError as error:
             self._broken.append(error)
         return None
@@ -118,7 +140,7 @@ class _Scan:
         return self._tried(lambda: read_json(self._container.read(name, limits.text_size), name, limits))
 
     def _read_text(self, text: str, key: str) -> Json:
-        return read_json(text.encode("utf-8", "surrogatepass"), key, self._limits)
+        return read_json(text, key, self._limits, legacy=True)
 
     def _version(self) -> str:
         """The Keras that wrote the file. Nothing is run because of it: metadata that cannot be read say nothing."""
@@ -135,15 +157,20 @@ class _Scan:
         listing = None if weights is None else self._tried(lambda: _listing_of(weights))
         if weights is None or listing is None:
             return Listing()
-        self._findings += scan_arrays(listing.problems, weights.entry)
+        self._add(scan_arrays(listing.problems, weights.entry))
+        # The weights of an archive have none. Where they do, another reader could take them for a model.
+        for key in ("model_config", "training_config"):
+            text = listing.texts.get(key)
+            if text is not None:
+                config = self._tried(functools.partial(self._read_text, text, key))
+                self._add(scan_config(config, weights.entry, key, legacy=True))
         return listing
 
     def _start_of(self, entry: Entry) -> bytes:
-        if entry.encrypted or entry.link or not entry.size:
+        if entry.encrypted or entry.link or not entry.size or entry.method not in METHODS:
             return b""
         try:
-            with self._container.open(entry.name) as file:
-                return file.read(_START)
+            return self._container.start_of(entry.name, _START)
         except ModelFileError:
             return b""
 

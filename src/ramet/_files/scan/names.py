@@ -1,11 +1,12 @@
-"""The names of what models are made of, in Keras and in Python: all that a config may name without a finding."""
+"""Which names of classes and functions a model file may hold, resolved as Keras resolves them."""
 
 from __future__ import annotations
 
 import builtins
 import sys
 
-from ramet._files.known import LAYERS, snake_case
+from ramet._files.known import snake_case
+from ramet._files.scan.keras_names import CLASSES, FUNCTIONS, LEGACY, TENSORFLOW
 
 __all__ = [
     "ADDED_PACKAGES",
@@ -13,129 +14,131 @@ __all__ = [
     "MODEL_CLASSES",
     "MODEL_FUNCTIONS",
     "TORCH_OPTIMIZERS",
+    "is_class",
+    "is_function",
     "is_known_name",
-    "is_model_module",
+    "is_no_class_of_keras",
     "is_python_builtin",
     "is_standard_library",
+    "is_tensor_member",
+    "is_tensor_type",
+    "is_tensorflow_operation",
 ]
 
 KERAS_PACKAGES = frozenset({"keras", "tf_keras"})
 # Packages that Keras itself imports when a config names them.
 ADDED_PACKAGES = frozenset({"keras_cv", "keras_hub", "keras_nlp"})
 
-# Below `keras.` and `keras.src.`: where the classes of models, and of what trains them, live.
-_CLASS_MODULES = frozenset(
-    {
-        "",
-        "constraints",
-        "distillation",
-        "dtype_policies",
-        "engine",
-        "initializers",
-        "layers",
-        "losses",
-        "metrics",
-        "mixed_precision",
-        "models",
-        "ops",
-        "optimizers",
-        "quantizers",
-        "random",
-        "regularizers",
-        "trainers",
-    }
-)
+# On torch, classes of these names stand in for those of `keras.optimizers`, and files name them.
 TORCH_OPTIMIZERS = ("Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Lion", "Nadam", "RMSprop", "SGD")
-# Classes of models in modules that hold much else besides.
-_CLASSES_ELSEWHERE = frozenset(
-    {
-        ("applications", "CustomScaleLayer"),
-        ("applications", "LayerScale"),
-        ("applications", "StochasticDepth"),
-        ("utils", "FeatureSpace"),
-    }
-)
-# Classes by module and name. On torch, the first ones stand in for those of `keras.optimizers`, and files name them.
-_EXACT_CLASSES = frozenset(
-    [
-        *((f"keras.src.backend.torch.optimizers.torch_{name.lower()}", name) for name in TORCH_OPTIMIZERS),
-        *(
-            ("keras._legacy.layers", name)
-            for name in ("AlphaDropout", "RandomHeight", "RandomWidth", "ThresholdedReLU")
-        ),
-    ]
-)
-_FUNCTION_MODULES = frozenset({"activations", "losses", "metrics", "ops", "random"})
 
-# What lives in modules of functions, and makes or reads objects of any class.
-_MAKERS = frozenset({"deserialize", "get", "serialize"})
+_ALL_CLASSES = frozenset(f"{module}.{name}" for module, names in CLASSES.items() for name in names.split())
+_ALL_FUNCTIONS = frozenset(f"{module}.{name}" for module, names in FUNCTIONS.items() for name in names.split())
 
+# Names without a module, as Keras 2 writes them and as Keras takes them from a user: "relu", "GlorotUniform", "mse".
+MODEL_CLASSES = frozenset(name.rpartition(".")[2] for name in _ALL_CLASSES) | {"Policy", "PolicyV1"}
 MODEL_FUNCTIONS = frozenset(
-    """
-    celu elu exponential gelu glu hard_shrink hard_sigmoid hard_silu hard_swish hard_tanh leaky_relu linear log_sigmoid
-    log_softmax mish relu relu6 selu sigmoid silu soft_shrink softmax softplus softsign sparse_plus sparse_sigmoid
-    sparsemax squareplus swish tanh tanh_shrink threshold binary_accuracy binary_crossentropy binary_focal_crossentropy
-    categorical_accuracy categorical_crossentropy categorical_focal_crossentropy categorical_generalized_cross_entropy
-    categorical_hinge circle concordance_correlation cosine_similarity ctc dice hinge huber kl_divergence log_cosh
-    mean_absolute_error mean_absolute_percentage_error mean_squared_error mean_squared_logarithmic_error
-    pearson_correlation poisson sparse_categorical_accuracy sparse_categorical_crossentropy
-    sparse_top_k_categorical_accuracy squared_hinge top_k_categorical_accuracy tversky
-    """.split()  # noqa: SIM905  # reads better than quoted names
+    name for module in ("keras.activations", "keras.losses", "keras.metrics") for name in FUNCTIONS[module].split()
 )
 _SHORT_NAMES = frozenset(
     """
-    accuracy acc bce BCE ce cosine_proximity crossentropy kld KLD kullback_leibler_divergence logcosh mae MAE mape MAPE
-    mse MSE msle MSLE normal one uniform zero l1 l2 l1_l2 L1L2 max_norm min_max_norm non_neg unit_norm maxnorm nonneg
-    unitnorm orthogonal glorot_normal glorot_uniform he_normal he_uniform identity lecun_normal lecun_uniform
-    auto none
+    accuracy acc bce BCE ce cosine_proximity crossentropy hard_swish normal one uniform zero l1 l2 l1_l2 max_norm
+    min_max_norm non_neg unit_norm maxnorm nonneg unitnorm orthogonal auto none swish gaussian laplacian
     """.split()  # noqa: SIM905  # reads better than quoted names
 )
-MODEL_CLASSES = (
-    frozenset(
-        """
-    Functional Model Sequential Variable Constant GlorotNormal GlorotUniform HeNormal HeUniform Identity
-    IdentityInitializer LecunNormal LecunUniform Ones Orthogonal OrthogonalInitializer RandomNormal RandomUniform STFT
-    STFTInitializer TruncatedNormal VarianceScaling Zeros L1 L1L2 L2 OrthogonalRegularizer MaxNorm MinMaxNorm NonNeg
-    UnitNorm Adadelta Adafactor Adagrad Adam AdamW Adamax Ftrl Lamb Lion LossScaleOptimizer MultiOptimizer Muon Nadam
-    RMSprop SGD ScheduleFreeAdamW CosineDecay CosineDecayRestarts ExponentialDecay InverseTimeDecay
-    PiecewiseConstantDecay PolynomialDecay BinaryCrossentropy BinaryFocalCrossentropy CTC CategoricalCrossentropy
-    CategoricalFocalCrossentropy CategoricalGeneralizedCrossEntropy CategoricalHinge Circle CosineSimilarity Dice Hinge
-    Huber KLDivergence LogCosh MeanAbsoluteError MeanAbsolutePercentageError MeanSquaredError
-    MeanSquaredLogarithmicError Poisson SparseCategoricalCrossentropy SquaredHinge Tversky AUC Accuracy BinaryAccuracy
-    BinaryIoU CategoricalAccuracy ConcordanceCorrelation F1Score FBetaScore FalseNegatives FalsePositives IoU
-    LogCoshError Mean MeanIoU MeanMetricWrapper OneHotIoU OneHotMeanIoU PearsonCorrelation Precision PrecisionAtRecall
-    R2Score Recall RecallAtPrecision RootMeanSquaredError SensitivityAtSpecificity SparseCategoricalAccuracy
-    SparseTopKCategoricalAccuracy SpecificityAtSensitivity Sum TopKCategoricalAccuracy TrueNegatives TruePositives
-    DTypePolicy DTypePolicyMap FloatDTypePolicy GPTQDTypePolicy AWQDTypePolicy Int4DTypePolicy QuantizedDTypePolicy
-    QuantizedFloat8DTypePolicy Policy AbsMaxQuantizer AWQConfig Float8QuantizationConfig GPTQConfig
-    Int4QuantizationConfig Int8QuantizationConfig SeedGenerator Distiller FeatureDistillation LogitsDistillation
-    """.split()  # noqa: SIM905  # reads better than quoted names
-    )
-    | LAYERS
-)
-
 _KNOWN = MODEL_FUNCTIONS | _SHORT_NAMES | MODEL_CLASSES
 _LOWER = frozenset(name.lower() for name in MODEL_CLASSES) | frozenset(map(snake_case, MODEL_CLASSES))
+_NO_CLASSES = frozenset(LEGACY.split()) - MODEL_CLASSES
+
+# Functions of TensorFlow that functional models of Keras 2 hold as layers. None of them reads, writes or calls anything.
+_ALL_OPERATIONS = frozenset(f"{module}.{name}" for module, names in TENSORFLOW.items() for name in names.split())
+_OPERATIONS = frozenset(
+    """
+    abs acos acosh add add_n argmax argmin argsort asin asinh atan atan2 atanh batch_to_space batch_to_space_nd
+    bitcast boolean_mask broadcast_to cast clip_by_norm clip_by_value complex concat constant convert_to_tensor cos
+    cosh cumsum debugging.assert_all_finite debugging.check_numerics div divide dtypes.complex dynamic_partition
+    dynamic_stitch edit_distance eig eigvals einsum ensure_shape equal exp expand_dims eye fill fingerprint floor
+    floor_div gather gather_nd greater greater_equal histogram_fixed_width identity identity_n io.decode_base64
+    io.decode_bmp io.decode_compressed io.decode_csv io.decode_gif io.decode_image io.decode_jpeg io.decode_png
+    io.decode_raw less less_equal linspace logical_and logical_not logical_or matmul matrix_square_root maximum
+    meshgrid minimum multiply negative norm not_equal one_hot ones ones_like pad parallel_stack pow range rank
+    realdiv reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod reduce_sum repeat
+    reshape reverse reverse_sequence roll round saturate_cast scalar_mul scatter_nd searchsorted sequence_mask shape
+    shape_n sigmoid sign sin sinh size slice sort space_to_batch space_to_batch_nd split sqrt square squeeze stack
+    stop_gradient strided_slice subtract tan tanh tensor_scatter_nd_add tensor_scatter_nd_max tensor_scatter_nd_min
+    tensor_scatter_nd_sub tensor_scatter_nd_update tensordot tile transpose truediv truncatediv truncatemod unique
+    unique_with_counts unravel_index unstack where zeros zeros_like
+    """.split()  # noqa: SIM905  # reads better than quoted names
+)
+# Functions of the backend module of Keras 2 that only compute.
+_BACKEND = frozenset(
+    """
+    abs all any arange argmax argmin batch_dot batch_flatten batch_normalization bias_add binary_crossentropy cast
+    categorical_crossentropy clip concatenate constant conv1d conv2d conv2d_transpose conv3d cos cumprod cumsum
+    depthwise_conv2d dot dropout elu equal exp expand_dims eye flatten gather greater greater_equal hard_sigmoid
+    in_top_k l2_normalize less less_equal log max maximum mean min minimum not_equal one_hot ones_like
+    permute_dimensions pool2d pool3d pow prod random_bernoulli random_binomial random_normal random_uniform relu
+    repeat repeat_elements reshape resize_images resize_volumes reverse round separable_conv2d shape sigmoid sign
+    sin softmax softplus softsign sparse_categorical_crossentropy spatial_2d_padding spatial_3d_padding sqrt square
+    squeeze stack std stop_gradient sum switch tanh temporal_padding tile transpose truncated_normal var zeros_like
+    """.split()  # noqa: SIM905  # reads better than quoted names
+)
+# Properties and methods of ragged and sparse tensors.
+_MEMBERS = frozenset(
+    """
+    bounding_shape dense_shape dtype flat_values from_nested_row_lengths from_nested_row_splits from_row_lengths
+    from_row_limits from_row_splits from_row_starts from_sparse from_tensor from_uniform_row_length
+    from_value_rowids indices nested_flat_values nested_row_lengths nested_row_splits nested_value_rowids nrows
+    row_lengths row_limits row_splits row_starts shape to_sparse to_tensor uniform_row_length value_rowids values
+    with_flat_values with_values
+    """.split()  # noqa: SIM905  # reads better than quoted names
+)
+# Classes of TensorFlow that describe a tensor, as files name them.
+_TENSOR_TYPES = frozenset(
+    {
+        "tensorflow.python.framework.sparse_tensor.SparseTensorSpec",
+        "tensorflow.python.framework.tensor.TensorSpec",
+        "tensorflow.python.framework.tensor_spec.TensorSpec",
+        "tensorflow.python.ops.ragged.ragged_tensor.RaggedTensorSpec",
+    }
+)
+
+
+def is_class(module: str, name: str) -> bool:
+    """Whether a module of Keras holds a class of this name that model files are made of."""
+    return f"{_of_keras(module)}.{name}" in _ALL_CLASSES
+
+
+def is_function(module: str, name: str) -> bool:
+    """Whether a module of Keras holds a function of this name that model files are made of."""
+    return f"{_of_keras(module)}.{name}" in _ALL_FUNCTIONS
 
 
 def is_known_name(name: str) -> bool:
-    """Whether Keras knows what a name in a config stands for: `relu`, `GlorotUniform`, `adam`, `mse`."""
+    """Whether Keras knows what a name without a module stands for: `relu`, `GlorotUniform`, `adam`, `mse`."""
     return name in _KNOWN or name in _LOWER
 
 
-def is_model_module(module: str, name: str, *, functions: bool) -> bool:
-    """Whether a module of Keras holds what models are made of, and not what loads, saves, downloads or configures.
+def is_no_class_of_keras(name: str) -> bool:
+    """Whether the reader of `.h5` files would find something else than a class by this name: `deserialize`."""
+    return name in _NO_CLASSES
 
-    Args:
-        module: `keras.layers`, `keras.src.ops.numpy`.
-        name: of the class or function in it.
-        functions: whether a function is meant.
-    """
-    below = module.partition(".")[2].removeprefix("src.").removeprefix("src")
-    room = below.partition(".")[0]
-    if functions:
-        return room in _FUNCTION_MODULES and name not in _MAKERS
-    return room in _CLASS_MODULES or (room, name) in _CLASSES_ELSEWHERE or (module, name) in _EXACT_CLASSES
+
+def is_tensorflow_operation(name: str) -> bool:
+    """Whether a function of TensorFlow only computes: `math.multiply`, `concat`, `__operators__.getitem`."""
+    own = name.removeprefix("compat.v1.")
+    in_backend = own.startswith("keras.backend.") and own.removeprefix("keras.backend.") in _BACKEND
+    return own in _OPERATIONS or own in _ALL_OPERATIONS or in_backend
+
+
+def is_tensor_member(name: str) -> bool:
+    """Whether a property or method of tensors only computes: `row_lengths`, `to_tensor`."""
+    return name in _MEMBERS
+
+
+def is_tensor_type(module: str, name: str) -> bool:
+    """Whether a class of TensorFlow only describes a tensor: its shape and dtype."""
+    return f"{module}.{name}" in _TENSOR_TYPES
 
 
 def is_python_builtin(name: str) -> bool:
@@ -146,3 +149,8 @@ def is_python_builtin(name: str) -> bool:
 def is_standard_library(module: str) -> bool:
     """Whether a module comes with Python: `os`, `subprocess`, `builtins`."""
     return module.partition(".")[0] in sys.stdlib_module_names
+
+
+def _of_keras(module: str) -> str:
+    """The module as the list has it: tf_keras takes its own name and that of Keras for the same."""
+    return module.removeprefix("tf_") if module == "tf_keras" or module.startswith("tf_keras.") else module
