@@ -16,7 +16,9 @@
     ├── GraphError            also ValueError              a graph breaks its own rules
     ├── FormatError           also ValueError              a text is not the JSON of a graph
     ├── ModelFileError        also ValueError              a file is missing, broken, or no model
-    │   └── HostileFileError                               a file that Keras cannot have written
+    │   ├── HostileFileError                               a file that Keras cannot have written
+    │   ├── OutOfBudgetError                               reading it would take more memory or time than allowed
+    │   └── UnsafeFileError                                loading it could run code or open other files
     ├── UnknownPathError      also LookupError             nothing stands at this path
     ├── NoMatchError          also LookupError             a selector finds nothing, and something was needed
     ├── VerifyError           also AssertionError          two models are not the same
@@ -53,6 +55,7 @@ __all__ = [
     "NoEffectWarning",
     "NoMatchError",
     "NotAModelError",
+    "OutOfBudgetError",
     "RametError",
     "RametWarning",
     "RebuildError",
@@ -60,6 +63,7 @@ __all__ = [
     "SharedGlobalWarning",
     "StateElsewhereError",
     "UnknownPathError",
+    "UnsafeFileError",
     "UnsupportedKerasError",
     "UntestedKerasWarning",
     "VerifyError",
@@ -201,6 +205,14 @@ class ModelFileError(RametError, ValueError):
 
 class HostileFileError(ModelFileError):
     """A file breaks a limit, or a rule that every file keeps which Keras has written."""
+
+
+class OutOfBudgetError(ModelFileError):
+    """Reading a file would take more memory, time or disk than a file of its size may; see `Limits`."""
+
+
+class UnsafeFileError(ModelFileError):
+    """Loading a file could run code or open other files, and nobody has said to trust it."""
 
 
 class UnknownPathError(RametError, LookupError):

@@ -34,10 +34,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from ramet._cli.bounded import bounded
     from ramet._files import read_archive
 
     check_drawing(options)
-    with read_archive(options.before) as before, read_archive(options.after) as after:
+    files = [options.before, options.after]
+    with bounded(files), read_archive(options.before) as before, read_archive(options.after) as after:
         diff = compare(before, after)
         if options.json:
             say(diff.to_json())

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from ramet._cli.option import file_name
-from ramet._cli.terminal import tell
+from ramet._cli.terminal import one_line, tell
 from ramet._cli.writing import check_target
 from ramet.errors import ArgumentError
 
@@ -65,4 +65,4 @@ def direction(options: argparse.Namespace) -> dict[str, Any]:
 def save_picture(picture: Picture, options: argparse.Namespace) -> None:
     """Write the picture, and say so."""
     picture.save(options.picture, scale=options.scale)
-    tell(f"wrote {options.picture}")
+    tell(f"wrote {one_line(str(options.picture))}")

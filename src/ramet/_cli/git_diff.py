@@ -12,7 +12,7 @@ from ramet._cli.command import Command
 from ramet._cli.diff import compare, diff_text
 from ramet._cli.exit_code import ExitCode
 from ramet._cli.show import show_text
-from ramet._cli.terminal import has_colour, paint, printable, say
+from ramet._cli.terminal import has_colour, one_line, paint, printable, say
 from ramet.errors import ModelFileError
 
 if TYPE_CHECKING:
@@ -65,32 +65,35 @@ def _show(options: argparse.Namespace) -> None:
 
 def _title(given: Sequence[str]) -> Iterator[str]:
     """The name of the model, and what happened to its file besides its content."""
-    old_name, files = printable(given[0]), given[1:]
-    yield f"model {printable(given[7]) if len(given) > 7 else old_name}"
+    old_name, files = one_line(given[0]), given[1:]
+    yield f"model {one_line(given[7]) if len(given) > 7 else old_name}"
     if len(files) < 6:
         return
     old_mode, new_mode = files[2], files[5]
     if _NO_FILE in (old_mode, new_mode) or os.devnull in (files[0], files[3]):
         added = old_mode == _NO_FILE or files[0] == os.devnull
-        yield f"{'new' if added else 'deleted'} file mode {printable(new_mode if added else old_mode)}"
+        yield f"{'new' if added else 'deleted'} file mode {one_line(new_mode if added else old_mode)}"
         return
     if len(given) > 7:
         about = given[8] if len(given) > 8 else ""
         word = "copied" if "copy from" in about else "renamed"
-        yield f"{word} {old_name} -> {printable(given[7])}"
+        yield f"{word} {old_name} -> {one_line(given[7])}"
     if old_mode != new_mode:
-        yield f"mode {printable(old_mode)} -> {printable(new_mode)}"
+        yield f"mode {one_line(old_mode)} -> {one_line(new_mode)}"
 
 
 def _told(old: str, new: str, *, colour: bool) -> str:
+    from ramet._cli.bounded import bounded
     from ramet._files import read_archive
 
     if os.devnull in (old, new):
         added = old == os.devnull
-        with read_archive(Path(new if added else old)) as file:
+        path = Path(new if added else old)
+        with bounded([path]), read_archive(path) as file:
             text = show_text(file, weights=False, colour=False)
         return _signed(text.split("\n"), "+" if added else "-", colour=colour)
-    with read_archive(Path(old)) as before, read_archive(Path(new)) as after:
+    files = [Path(old), Path(new)]
+    with bounded(files), read_archive(files[0]) as before, read_archive(files[1]) as after:
         return diff_text(compare(before, after), colour=colour)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ramet._cli.exit_code import ExitCode, code_of
 from ramet._cli.parser import build_parser, check_command
-from ramet._cli.terminal import say, tell
+from ramet._cli.terminal import one_line, say, tell
 from ramet.errors import RametError
 
 __all__ = ["main"]
@@ -65,9 +65,13 @@ def _carry_out(given: list[str]) -> int:
         _trace(options)
         tell(str(error))
         return code_of(error)
+    except MemoryError:
+        _trace(options)
+        tell("Cannot go on: there is not enough memory.")
+        return ExitCode.FILE
     except OSError as error:
         _trace(options)
-        where = f" '{error.filename}'" if error.filename else ""
+        where = f" '{one_line(str(error.filename))}'" if error.filename else ""
         tell(f"Cannot go on: {error.strerror or error}{where}.")
         return ExitCode.FILE
     except Exception as error:  # noqa: BLE001  # the last door: a user gets a sentence, not a traceback

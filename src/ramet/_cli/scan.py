@@ -23,9 +23,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from ramet._cli.bounded import bounded
     from ramet._files import scan
 
-    report = scan(options.file)
+    with bounded([options.file]):
+        report = scan(options.file)
     if options.json:
         say(report.to_json())
     else:

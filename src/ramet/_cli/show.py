@@ -39,10 +39,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from ramet._cli.bounded import bounded
     from ramet._files import read_archive
 
     check_drawing(options)
-    with read_archive(options.file) as file:
+    with bounded([options.file]), read_archive(options.file) as file:
         if options.json:
             say(_json(file, weights=options.weights))
         elif options.picture is not None:

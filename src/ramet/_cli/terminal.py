@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TextIO
 
-__all__ = ["Progress", "has_colour", "is_terminal", "paint", "printable", "say", "tell"]
+__all__ = ["Progress", "has_colour", "is_terminal", "one_line", "paint", "printable", "say", "tell"]
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
 _WIDTH = 20
@@ -28,6 +28,13 @@ def printable(text: str) -> str:
     from ramet._graph.render import escape
 
     return "\n".join(map(escape, text.split("\n")))
+
+
+def one_line(text: str) -> str:
+    """The text on one line: names of files and layers may hold line breaks, and must not write lines of their own."""
+    from ramet._graph.render import escape
+
+    return escape(text)
 
 
 def is_terminal(stream: TextIO) -> bool:
@@ -66,7 +73,7 @@ class Progress:
         """Say what is done now."""
         if self._shown:
             full = _WIDTH * min(self._done, self._steps) // max(self._steps, 1)
-            self._write(f"[{'#' * full}{'.' * (_WIDTH - full)}] {printable(what)} ...")
+            self._write(f"[{'#' * full}{'.' * (_WIDTH - full)}] {one_line(what)} ...")
         self._done += 1
 
     def _write(self, text: str) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
-from ramet._cli.terminal import printable
+from ramet._cli.terminal import one_line
 from ramet.errors import ArgumentError, ModelFileError
 
 __all__ = ["check_target", "written_beside"]
@@ -63,7 +63,7 @@ def written_beside(path: Path) -> Iterator[Path]:
             _flush(beside)
             beside.replace(target)
     except OSError as error:
-        reason = printable(error.strerror or str(error))
+        reason = one_line(error.strerror or str(error))
         raise ModelFileError(f"Cannot write '{path}': {reason}.", path=str(path)) from error
     finally:
         beside.unlink(missing_ok=True)

@@ -28,7 +28,9 @@ _LONGEST_SIDE = 32_767
 _MOST_PIXELS = 250_000_000
 # Readers of PDF stop at 200 inches.
 _LONGEST_PAGE = 14_400.0
-_SECONDS = 120
+_SECONDS = 60
+# Drawings of thousands of crossing lines take minutes to paint, and nobody can read them.
+_LARGEST = 8 * 2**20
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 _INSTALL = "install one, for example: pip install cairosvg; or write .svg, which any of them and most editors can read."
 
@@ -54,6 +56,12 @@ def convert(svg: str, kind: Format) -> bytes:
         ArgumentError: no converter is installed, none could do it, or an image would be too large.
     """
     width, height = _size(svg)
+    if len(svg) > _LARGEST:
+        raise ArgumentError(
+            f"Cannot write a .{kind} file: the drawing has {len(svg):,} characters of SVG, too many to paint.",
+            expected=f"at most {_LARGEST:,}",
+            fix="write .html, where groups can be folded, or .svg.",
+        )
     if kind == "png":
         _check_size(width, height)
     else:
@@ -120,6 +128,8 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:300]
 
 
+# A command that reads a file has a limit of memory. Browsers reserve much more than they use, and are started without it.
+_FREE = ["/bin/sh", "-c", 'ulimit -S -v unlimited; exec "$@"', "sh"] if os.name == "posix" else []
 _Make: TypeAlias = Callable[[str, Format, float, float], bytes]
 
 
@@ -157,7 +167,7 @@ def _by_cairosvg(svg: str, kind: Format, width: float, height: float) -> bytes:
 def _by_rsvg(program: str) -> _Make:
     def make(svg: str, kind: Format, width: float, height: float) -> bytes:
         command = [program, f"--format={kind}", "--dpi-x=96", "--dpi-y=96", "--unlimited"]
-        done = subprocess.run(command, input=svg.encode(), capture_output=True, check=True, timeout=_SECONDS)
+        done = subprocess.run([*_FREE, *command], input=svg.encode(), capture_output=True, check=True, timeout=_SECONDS)
         return done.stdout
 
     return make
@@ -169,7 +179,7 @@ def _by_inkscape(program: str) -> _Make:
             source, target = Path(folder, "picture.svg"), Path(folder, f"picture.{kind}")
             source.write_text(svg, encoding="utf-8")
             command = [program, str(source), f"--export-type={kind}", f"--export-filename={target}"]
-            subprocess.run(command, capture_output=True, check=True, timeout=_SECONDS)
+            subprocess.run([*_FREE, *command], capture_output=True, check=True, timeout=_SECONDS)
             return target.read_bytes()
 
     return make
@@ -190,7 +200,7 @@ def _by_browser(program: str) -> _Make:
                 command.append("--no-sandbox")
             write = f"--screenshot={target}" if kind == "png" else f"--print-to-pdf={target}"
             command += [write, f"--window-size={pixels}", "--no-pdf-header-footer", source.as_uri()]
-            subprocess.run(command, capture_output=True, check=True, timeout=_SECONDS)
+            subprocess.run([*_FREE, *command], capture_output=True, check=True, timeout=_SECONDS)
             return target.read_bytes()
 
     return make

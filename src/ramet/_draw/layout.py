@@ -8,6 +8,7 @@ library. `test_the_page_places_boxes_as_the_svg_does` keeps the two of them alik
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TypeAlias, cast
 
 from ramet._draw.box import Bend, Box, Scene
@@ -19,6 +20,8 @@ _COLUMN = 72.0
 # Bends are what a layout spends its time on. Beyond this many, the longest edges go straight to where they end.
 _MOST_BENDS = 4_000
 _LONGEST_EDGE = 400
+# What a layout may cost: over all rows, edges below times boxes and bends in the row. This many take some seconds.
+_MOST_WORK = 400_000
 
 # Boxes and bends with their positions, width and height of them all, and the edges between them.
 _Part: TypeAlias = tuple[list[tuple[int, tuple[float, float]]], float, float, list[tuple[int, int]] | None]
@@ -31,10 +34,16 @@ def arrange_rows(scene: Scene, container: Box) -> None:
     numbers = {box: place for place, box in enumerate(dict.fromkeys(end for pair in pairs for end in pair))}
     kept = _affordable([(numbers[source], numbers[target]) for source, target in pairs], len(numbers))
     boxes = [scene.boxes[number] for number in numbers]
-    paths, rows = _lay_out(kept, boxes, container) if kept else ({}, 0)
+    paths: dict[tuple[int, int], list[int]] = {}
+    rows = 0
+    if kept and _work(kept, len(numbers)) <= _MOST_WORK:
+        paths, rows = _lay_out(kept, boxes, container)
+    elif kept:
+        rows = _lay_out_plainly(kept, boxes)
     for edge in joined:
         edge.bends = paths.get((numbers[edge.source], numbers[edge.target]), [])
-    alone = [number for number in container.children if number not in numbers]
+    placed = {end for pair in kept for end in pair}
+    alone = [number for number in container.children if numbers.get(number) not in placed]
     _fill_grid(scene, alone, rows, max(4, round(len(alone) ** 0.5)))
 
 
@@ -52,16 +61,22 @@ def _fill_grid(scene: Scene, numbers: list[int], first_row: int, columns: int) -
 
 
 def _affordable(pairs: list[tuple[int, int]], count: int) -> list[tuple[int, int]]:
-    """The edges that the layout is told of. Each box keeps one edge from above, which holds it in its row."""
+    """The edges that the layout is told of. Each box keeps one edge from above, which holds it in its row, if it can."""
     ranks = _ranks(pairs, count)
     spans = [ranks[target] - ranks[source] for source, target in pairs]
-    if sum(span - 1 for span in spans if span > 1) <= _MOST_BENDS and max(spans, default=0) <= _LONGEST_EDGE:
+    bends = sum(span - 1 for span in spans if span > 1)
+    if bends <= _MOST_BENDS and max(spans, default=0) <= _LONGEST_EDGE:
         return pairs
-    kept, held, holding, budget = set(), set(), set(), _MOST_BENDS
+    kept: set[int] = set()
+    held: set[int] = set()
+    holding: set[int] = set()
+    budget = _MOST_BENDS
     for place in sorted(range(len(pairs)), key=lambda place: spans[place]):
         source, target = pairs[place]
-        needed = spans[place] <= 1 or source not in holding or target not in held
-        if needed or (spans[place] <= _LONGEST_EDGE and spans[place] - 1 <= budget):
+        needed = source not in holding or target not in held
+        is_short = spans[place] <= _LONGEST_EDGE or needed
+        # What is needed may take as much again as all the others.
+        if is_short and spans[place] - 1 <= budget + _MOST_BENDS * needed:
             kept.add(place)
             held.add(target)
             holding.add(source)
@@ -86,6 +101,39 @@ def _ranks(pairs: list[tuple[int, int]], count: int) -> list[int]:
             if not open_before[other]:
                 ready.append(other)
     return ranks
+
+
+def _work(pairs: list[tuple[int, int]], count: int) -> int:
+    """How much there is to untangle for a layout of these edges."""
+    ranks = _ranks(pairs, count)
+    edges, widths = Counter[int](), Counter[int](ranks)
+    for source, target in pairs:
+        edges.update(range(ranks[source], ranks[target]))
+        widths.update(range(ranks[source] + 1, ranks[target]))
+    return sum(number * widths[row] for row, number in edges.items())
+
+
+def _lay_out_plainly(pairs: list[tuple[int, int]], boxes: list[Box]) -> int:
+    """Puts the boxes into rows, each below the middle of what it takes; returns how many rows there are.
+
+    For what nobody could follow with the eye anyway: rows of hundreds of boxes, with edges from everywhere to everywhere.
+    """
+    before: dict[int, list[int]] = {}
+    for source, target in pairs:
+        before.setdefault(target, []).append(source)
+    ranks = _ranks(pairs, len(boxes))
+    rows: dict[int, list[int]] = {}
+    for number in sorted({end for pair in pairs for end in pair}):
+        rows.setdefault(ranks[number], []).append(number)
+    column: dict[int, int] = {}
+    for rank, row in sorted(rows.items()):
+        middle = {
+            one: sum(column.get(other, 0) for other in before.get(one, ())) / len(before.get(one, " ")) for one in row
+        }
+        for place, number in enumerate(sorted(row, key=lambda one: (middle[one], one))):
+            column[number] = place
+            boxes[number].rank, boxes[number].x = rank, place * _COLUMN
+    return max(rows) + 1
 
 
 def _lay_out(

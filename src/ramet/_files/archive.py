@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import struct
 import tempfile
 import zipfile
@@ -10,17 +11,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from ramet._files.container import check_readable
+from ramet._files.container import BOTH, check_readable, find_directory
 from ramet._files.entry import EntryProblem, entry_of, entry_problems
 from ramet._files.limits import Limits
-from ramet._files.problem import HostileFileError, ModelFileError
+from ramet._files.problem import HostileFileError, ModelFileError, OutOfBudgetError
 from ramet._files.window import Window
 from ramet._graph import escape
 
 __all__ = ["Archive"]
 
-_END = struct.Struct("<4s4H2LH")
-_END_64 = struct.Struct("<4sQ2H2L4Q")
 _LOCAL = struct.Struct("<4s5H3L2H")
 _CHUNK = 2**20
 # Bytes of the directory that one entry may take: names are short in an archive that Keras has written.
@@ -40,11 +39,20 @@ _BROKEN = (
 
 
 class Archive:
-    """A `.keras` file: a zip archive."""
+    """A `.keras` file: a zip archive.
 
-    def __init__(self, path: Path, limits: Limits) -> None:
+    Args:
+        path: of the file.
+        limits: how much it may hold.
+        hdf5: where an HDF5 file begins in it; None if nowhere.
+    """
+
+    def __init__(self, path: Path, limits: Limits, hdf5: int | None = None) -> None:
+        self._path = path
+        self._hdf5 = hdf5
+        self.written = 0
         self._name = escape(path.name)
-        self._limits = limits
+        self.limits = limits
         self._size = check_readable(path).st_size
         self._check_directory(path)
         try:
@@ -75,7 +83,22 @@ class Archive:
 
     def problems(self) -> list[EntryProblem]:
         """The rules that the archive breaks."""
-        return list(entry_problems(self.entries, self._limits, self._size))
+        found = list(entry_problems(self.entries, self.limits, self._size))
+        # What is called .keras is never taken for HDF5 because of the weights in it.
+        is_one = self._hdf5 is None or (self._path.name.endswith(".keras") and self._is_member(self._hdf5))
+        return found if is_one else [BOTH, *found]
+
+    def _is_member(self, start: int) -> bool:
+        """Whether one of its files begins here, as weights do that lie in an archive as they are."""
+        for info in self._zip.infolist():
+            # A header of its own stands in front of each file, with its name and little else.
+            if info.header_offset < start <= info.header_offset + _LOCAL.size + 2 * 0xFFFF:
+                try:
+                    if self._start(info) == start:
+                        return True
+                except _BROKEN:
+                    continue
+        return False
 
     def read(self, name: str, limit: int) -> bytes:
         """The bytes of a file in the archive, if there are no more than `limit`."""
@@ -99,14 +122,40 @@ class Archive:
         try:
             if info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & 0x1:
                 return Window(self._file, self._start(info), info.file_size)  # type: ignore[return-value]
-            unpacked = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it
-            with self._zip.open(info) as file:
-                while chunk := file.read(_CHUNK):
-                    unpacked.write(chunk)
-            unpacked.seek(0)
+            return self._unpacked(info)
+        except ModelFileError:
+            raise
         except _BROKEN as error:
             raise self._broken(name, error) from None
-        return unpacked
+
+    def _unpacked(self, info: zipfile.ZipInfo) -> IO[bytes]:
+        with contextlib.ExitStack() as stack:
+            unpacked = stack.enter_context(tempfile.TemporaryFile())
+            with self._zip.open(info) as file:
+                while chunk := file.read(_CHUNK):
+                    self._spend(len(chunk), info.filename)
+                    unpacked.write(chunk)
+            unpacked.seek(0)
+            stack.pop_all()  # whoever asked for it closes it
+            return unpacked
+
+    def start_of(self, name: str, count: int) -> bytes:
+        """The first bytes of a file in the archive."""
+        try:
+            with self._zip.open(self._info(name)) as file:
+                return file.read(count)
+        except _BROKEN as error:
+            raise self._broken(name, error) from None
+
+    def _spend(self, count: int, name: str) -> None:
+        self.written += count
+        if self.written > self.limits.written:
+            raise OutOfBudgetError(
+                f"Cannot read '{escape(name)}' in '{self._name}': it would unpack to more than "
+                f"{self.limits.written:,} bytes.",
+                fix="save the model again with Keras, which does not pack weights.",
+                path=name,
+            )
 
     def _info(self, name: str) -> zipfile.ZipInfo:
         try:
@@ -126,18 +175,20 @@ class Archive:
     def _check_directory(self, path: Path) -> None:
         """Refuse a directory that is too large before all of it is read into memory."""
         with path.open("rb") as file:
-            file.seek(max(self._size - 65_600, 0))
-            tail = file.read()
-            place = tail.rfind(b"PK\x05\x06")
-            if place < 0 or len(tail) < place + _END.size:
+            directory = find_directory(file, self._size)
+            if directory is None:
                 return
-            size = _END.unpack_from(tail, place)[5]
-            place_64 = tail.rfind(b"PK\x06\x06", 0, place)
-            if size == 0xFFFFFFFF and place_64 >= 0 and len(tail) >= place_64 + _END_64.size:
-                size = _END_64.unpack_from(tail, place_64)[8]
-        if size > self._limits.entries * _DIRECTORY_BYTES:
+            start, size = directory
+            if size > self.limits.entries * _DIRECTORY_BYTES:
+                raise HostileFileError(
+                    f"Cannot read '{self._name}': its directory has {size:,} bytes, more than a model needs.",
+                    path=str(path),
+                )
+            file.seek(start)
+            count = file.read(size).count(b"PK\x01\x02")
+        if count > self.limits.entries:
             raise HostileFileError(
-                f"Cannot read '{self._name}': its directory has {size:,} bytes, more than a model needs.",
+                f"Cannot read '{self._name}': it holds about {count:,} files, and {self.limits.entries:,} are allowed.",
                 path=str(path),
             )
 

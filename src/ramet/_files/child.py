@@ -15,12 +15,10 @@ from typing import IO, Any
 from ramet._files.h5 import H5File
 from ramet._files.limits import Limits
 from ramet._files.listing import to_record
-from ramet._files.problem import HostileFileError, ModelFileError
+from ramet._files.problem import ModelFileError, OutOfBudgetError
 from ramet._files.source import open_source
 
 __all__ = ["main"]
-
-_BYTES_PER_SECOND = 2**24
 
 
 def main() -> None:
@@ -29,7 +27,7 @@ def main() -> None:
     first = json.loads(requests.readline())
     limits = Limits(**first["limits"])
     path = Path(first["path"])
-    _restrict(limits, _size_on_disk(path, first["entry"]))
+    _restrict(limits)
     try:
         _, container = open_source(path, limits)
         file = H5File(container.open(first["entry"]), limits)
@@ -39,15 +37,21 @@ def main() -> None:
     _answer(answers, {})
     for line in requests:
         try:
-            wanted = json.loads(line)["read"]
-            if wanted is None:
+            request = json.loads(line)
+            wanted = request.get("read")
+            if "open" in request:
+                file.close()
+                file = H5File(container.open(request["open"]), limits)
+                _answer(answers, {})
+            elif wanted is None:
                 _answer(answers, {"listing": to_record(file.listing())})
             else:
                 _answer_array(answers, file, wanted)
         except ModelFileError as error:
             _answer(answers, _failure(error))
         except MemoryError:
-            _answer(answers, _failure(HostileFileError("Cannot read the weights: they need more memory than allowed.")))
+            most = f"they need more memory than the {limits.memory:,} bytes that are allowed"
+            _answer(answers, _failure(OutOfBudgetError(f"Cannot read the weights: {most}.")))
 
 
 def _answer_array(answers: IO[bytes], file: H5File, path: str) -> None:
@@ -67,25 +71,19 @@ def _answer(answers: IO[bytes], record: dict[str, Any]) -> None:
 
 def _failure(error: ModelFileError) -> dict[str, Any]:
     parts = {"summary": error.summary, "found": error.found, "path": error.path}
-    return {"error": parts, "hostile": isinstance(error, HostileFileError)}
+    return {"error": parts, "class": type(error).__name__}
 
 
-def _size_on_disk(path: Path, entry: str) -> int:
-    """The bytes of the file that is read: the one that is given, or the one of that name in it or beside it."""
-    candidates = (path, path / entry, path.parent / entry)
-    return max((candidate.stat().st_size for candidate in candidates if candidate.is_file()), default=0)
-
-
-def _restrict(limits: Limits, size: int) -> None:
+def _restrict(limits: Limits) -> None:
     """Bound memory and time; a crash leaves no core file behind."""
     try:
         import resource
     except ImportError:  # Windows has no such limits
         return
     wanted = {
-        resource.RLIMIT_AS: limits.memory + 3 * size,
+        resource.RLIMIT_AS: limits.memory,
         # The time for each answer is bounded by who asks; this ends what goes on without anybody to ask.
-        resource.RLIMIT_CPU: 10 * limits.seconds + size // _BYTES_PER_SECOND,
+        resource.RLIMIT_CPU: 3 * limits.seconds,
         resource.RLIMIT_CORE: 0,
     }
     for kind, most in wanted.items():

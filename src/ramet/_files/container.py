@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import re
 import stat
+import struct
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -12,11 +15,29 @@ from ramet._files.limits import Limits
 from ramet._files.problem import HostileFileError, ModelFileError
 from ramet._graph import escape
 
-__all__ = ["Container", "Folder", "SingleFile", "check_readable"]
+__all__ = ["BOTH", "Container", "Folder", "SingleFile", "check_readable", "find_directory", "find_hdf5"]
+
+_HDF5 = b"\x89HDF\r\n\x1a\n"
+_END = struct.Struct("<4s4H2LH")
+_END_64 = struct.Struct("<4sQ2H2L4Q")
+# The end of an archive, with the longest comment there can be.
+_TAIL = 65_600
+_LOCATOR = struct.Struct("<4sLQL")
+_MOST_ENDS = 1_000
+# Why a file is refused that two readers take for two different files.
+BOTH = EntryProblem(
+    "both", "", "it is a zip archive and an HDF5 file at once, and which of them is read depends on its name"
+)
 
 
 class Container(Protocol):
-    """Files by name."""
+    """Files by name.
+
+    Attributes:
+        limits: how much they may hold, given how large they are.
+    """
+
+    limits: Limits
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -31,6 +52,9 @@ class Container(Protocol):
     def open(self, name: str) -> IO[bytes]:
         """A file to read here and there in. Nothing is unpacked to a path that the archive chooses."""
 
+    def start_of(self, name: str, count: int) -> bytes:
+        """The first bytes of a file. Nothing is unpacked for them."""
+
     def close(self) -> None:
         """Let go of the files."""
 
@@ -41,6 +65,68 @@ def read_at_most(limit: int, file: IO[bytes], name: str) -> bytes:
     if len(data) > limit:
         raise HostileFileError(f"Cannot read '{escape(name)}': it is larger than {limit:,} bytes.", path=name)
     return data
+
+
+def find_hdf5(file: IO[bytes], size: int) -> int | None:
+    """Where an HDF5 file begins: at the start, or behind a block of 512 bytes, 1024, 2048, and so on; None if nowhere."""
+    start = 0
+    while start + len(_HDF5) <= size:
+        file.seek(start)
+        if file.read(len(_HDF5)) == _HDF5:
+            return start
+        start = 2 * start or 512
+    return None
+
+
+def find_directory(file: IO[bytes], size: int) -> tuple[int, int] | None:
+    """Where the directory of a zip archive begins, and how many bytes it has; None for what is no archive.
+
+    Whatever stands before it, the directory ends where the record about it begins. Bytes that look like such a record may
+    stand inside of another: a directory must be there, too.
+
+    Raises:
+        HostileFileError: readers would find different directories.
+    """
+    offset = max(size - _TAIL, 0)
+    file.seek(offset)
+    tail = file.read()
+    found: dict[int, int] = {}
+    for match in itertools.islice(re.finditer(rb"(?=PK\x05\x06)", tail), _MOST_ENDS):
+        if len(tail) < match.start() + _END.size:
+            continue
+        start, length = _directory_at(tail, match.start(), offset)
+        file.seek(start)
+        if length and file.read(4) == b"PK\x01\x02":
+            found[start] = length
+    if len(found) > 1:
+        raise HostileFileError(
+            "Cannot read the archive: it has more than one directory, and readers differ in which counts."
+        )
+    return next(iter(found.items()), None)
+
+
+def _directory_at(tail: bytes, end: int, offset: int) -> tuple[int, int]:
+    """Where the directory of one record begins, and how many bytes it has.
+
+    Large archives have a second record, and a locator that says where it is. Some readers go where the locator points to,
+    others to where the record has always been: right before it.
+    """
+    length: int = _END.unpack_from(tail, end)[5]
+    locator = end - _LOCATOR.size
+    if locator < 0 or tail[locator : locator + 4] != b"PK\x06\x07":
+        return max(offset + end - length, 0), length
+    place = locator - _END_64.size
+    told = _LOCATOR.unpack_from(tail, locator)[2]
+    if place < 0 or tail[place : place + 4] != b"PK\x06\x06" or told != offset + place:
+        raise HostileFileError(
+            "Cannot read the archive: it says wrongly where its directory is, and readers differ in what they do."
+        )
+    large: int = _END_64.unpack_from(tail, place)[8]
+    if length not in (0xFFFFFFFF, large):
+        raise HostileFileError(
+            "Cannot read the archive: its directory has two sizes, and readers differ in which counts."
+        )
+    return max(offset + place - large, 0), large
 
 
 def check_readable(path: Path) -> os.stat_result:
@@ -62,24 +148,31 @@ class Folder:
 
     def __init__(self, path: Path, limits: Limits) -> None:
         self._path = path
-        self._limits = limits
+        self.limits = limits
         self.entries = tuple(self._found())
+        self._by_name = {entry.name: entry for entry in self.entries}
+        self.limits = limits.within(sum(entry.size for entry in self.entries))
 
     def close(self) -> None:
         """Nothing is open."""
 
     def problems(self) -> list[EntryProblem]:
         """The rules that the folder breaks. What it holds lies there unpacked: there can be no bomb."""
-        return list(entry_problems(self.entries, self._limits, sum(entry.size for entry in self.entries)))
+        return list(entry_problems(self.entries, self.limits, sum(entry.size for entry in self.entries)))
 
     def read(self, name: str, limit: int) -> bytes:
         """The bytes of a file, if there are no more than `limit`."""
         with self.open(name) as file:
             return read_at_most(limit, file, name)
 
+    def start_of(self, name: str, count: int) -> bytes:
+        """The first bytes of a file."""
+        with self.open(name) as file:
+            return file.read(count)
+
     def open(self, name: str) -> IO[bytes]:
         """A file of the folder, opened."""
-        known = next((entry for entry in self.entries if entry.name == name), None)
+        known = self._by_name.get(name)
         if known is None or known.link:
             raise ModelFileError(f"Cannot find '{escape(name)}' in '{escape(self._path.name)}'.", path=name)
         try:
@@ -90,7 +183,7 @@ class Folder:
     def _found(self) -> list[Entry]:
         found: list[Entry] = []
         waiting = [self._path]
-        while waiting and len(found) <= self._limits.entries:
+        while waiting and len(found) <= self.limits.entries:
             for item in sorted(os.scandir(waiting.pop()), key=lambda item: item.name):
                 name = Path(item.path).relative_to(self._path).as_posix()
                 if item.is_dir(follow_symlinks=False):
@@ -105,8 +198,9 @@ class Folder:
 class SingleFile:
     """A weights file on its own, or a model in the format of Keras 2."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, limits: Limits) -> None:
         self._path = path
+        self.limits = limits
         size = check_readable(path).st_size
         self.entries = (Entry(path.name, size, size),)
 
@@ -114,13 +208,19 @@ class SingleFile:
         """Nothing is open."""
 
     def problems(self) -> list[EntryProblem]:
-        """None: it is one file."""
-        return []
+        """The rule that it breaks if it is an archive as well."""
+        with self.open(self._path.name) as file:
+            return [BOTH] if find_directory(file, self.entries[0].size) is not None else []
 
     def read(self, name: str, limit: int) -> bytes:
         """The bytes of the file, if there are no more than `limit`."""
         with self.open(name) as file:
             return file.read(limit)
+
+    def start_of(self, name: str, count: int) -> bytes:
+        """The first bytes of the file."""
+        with self.open(name) as file:
+            return file.read(count)
 
     def open(self, name: str) -> IO[bytes]:
         """The file, opened."""

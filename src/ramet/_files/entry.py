@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import struct
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,12 +12,15 @@ from dataclasses import dataclass
 from ramet._files.limits import Limits
 from ramet._graph import escape
 
-__all__ = ["Entry", "EntryProblem", "entry_of", "entry_problems"]
+__all__ = ["METHODS", "WEIGHTS", "Entry", "EntryProblem", "entry_of", "entry_problems"]
+
+WEIGHTS = "model.weights.h5"
 
 _SMALL = 2**20
 _ENCRYPTED = 0x1
+_UNICODE_PATH = 0x7075
 # As it is, as Keras writes it, or deflated, as other tools do. Others may take any amount of memory to unpack.
-_METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,7 @@ class Entry:
         method: how it is packed, by its number in the zip format.
         link: whether it is a link to another file.
         encrypted: whether it needs a password.
+        alias: another name that the archive gives it, which some readers use; empty if there is none.
     """
 
     name: str
@@ -38,6 +43,7 @@ class Entry:
     method: int = zipfile.ZIP_STORED
     link: bool = False
     encrypted: bool = False
+    alias: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,7 @@ class EntryProblem:
     """One rule that an archive breaks.
 
     Attributes:
-        kind: one word: `traversal`, `bomb`, `link`, `duplicate`, `encrypted`, `packing`, `crowd`.
+        kind: one word: `traversal`, `bomb`, `link`, `duplicate`, `encrypted`, `alias`, `packing`, `crowd`.
         entry: the name of the file in the archive, escaped; empty for the archive as a whole.
         reason: the rest of a sentence.
     """
@@ -64,7 +70,19 @@ def entry_of(info: zipfile.ZipInfo) -> Entry:
         method=info.compress_type,
         link=stat.S_ISLNK(info.external_attr >> 16),
         encrypted=bool(info.flag_bits & _ENCRYPTED),
+        alias=_alias(info.extra),
     )
+
+
+def _alias(extra: bytes) -> str:
+    """The name in the extra field for Unicode paths, which Python reads since 3.12 and did not before."""
+    place = 0
+    while place + 4 <= len(extra):
+        kind, size = struct.unpack_from("<HH", extra, place)
+        if kind == _UNICODE_PATH:
+            return extra[place + 9 : place + 4 + size].decode("utf-8", "replace") or "?"
+        place += 4 + size
+    return ""
 
 
 def entry_problems(entries: Sequence[Entry], limits: Limits, archive_size: int) -> Iterator[EntryProblem]:
@@ -81,7 +99,9 @@ def entry_problems(entries: Sequence[Entry], limits: Limits, archive_size: int) 
     total = sum(entry.size for entry in entries)
     if total > limits.total_size:
         yield EntryProblem("bomb", "", f"its files would unpack to {total:,} bytes")
-    elif total > _SMALL and total > limits.ratio * archive_size:
+    # Weights may be nothing but zeros, which pack to almost nothing.
+    total -= sum(entry.size for entry in entries if entry.name == WEIGHTS)
+    if total > _SMALL and total > limits.ratio * archive_size:
         # Files that lie over each other in the archive each look harmless.
         yield EntryProblem("bomb", "", f"{archive_size:,} bytes would unpack to {total:,}")
     same = Counter(entry.name.rstrip("/") for entry in entries)
@@ -104,9 +124,11 @@ def _problems_of(entry: Entry, limits: Limits) -> Iterator[EntryProblem]:
         yield EntryProblem("link", name, "it is a link to another file")
     if entry.encrypted:
         yield EntryProblem("encrypted", name, "it is encrypted")
-    if entry.method not in _METHODS:
+    if entry.alias not in ("", entry.name):
+        yield EntryProblem("alias", name, f"some readers call it '{escape(entry.alias)}'")
+    if entry.method not in METHODS:
         yield EntryProblem("packing", name, f"it is packed with method {entry.method}, which no model is")
-    if entry.size > _SMALL and entry.size > limits.ratio * max(entry.packed, 1):
+    if entry.name != WEIGHTS and entry.size > _SMALL and entry.size > limits.ratio * max(entry.packed, 1):
         yield EntryProblem("bomb", name, f"{entry.packed:,} bytes would unpack to {entry.size:,}")
 
 

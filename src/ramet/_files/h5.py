@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from ramet._files.limits import Limits
 from ramet._files.listing import ArraySpec, Group, H5Problem, Listing
-from ramet._files.problem import HostileFileError, ModelFileError
+from ramet._files.problem import HostileFileError, ModelFileError, OutOfBudgetError
 from ramet._graph import escape
 
 __all__ = ["H5File"]
@@ -48,7 +48,7 @@ class H5File:
         """All groups and arrays that the file itself holds."""
         try:
             return _Walk(self._h5py, self._root, self._limits).done
-        except ModelFileError:
+        except (ModelFileError, MemoryError):
             raise
         except Exception as error:  # noqa: BLE001  # a broken file makes h5py raise anything
             raise _broken(error) from None
@@ -61,7 +61,7 @@ class H5File:
             if spec.refused:
                 raise HostileFileError(f"Cannot read the array '{escape(path)}': {spec.refused}.", path=path)
             return spec, dataset[()]
-        except ModelFileError:
+        except (ModelFileError, MemoryError):
             raise
         except Exception as error:  # noqa: BLE001  # a broken file makes h5py raise anything
             raise _broken(error, path) from None
@@ -91,11 +91,16 @@ class _Walk:
         # Arrays behind a user block begin elsewhere than HDF5 says.
         self._direct = root.file.userblock_size == 0
         self._seen: set[tuple[int, int]] = set()
+        self._names = 0
         texts = self._texts(root)
         waiting = [("", root)]
         while waiting:
             path, group = waiting.pop()
             inside = self._enter(path, group)
+            if self._names > limits.names:
+                raise OutOfBudgetError(
+                    f"Cannot read the weights: the paths of all arrays make more than {limits.names:,} characters."
+                )
             if path.count("/") + 2 > limits.group_depth and inside:
                 self._report("depth", path, f"groups are nested more than {limits.group_depth} levels deep")
                 continue
@@ -113,6 +118,7 @@ class _Walk:
             if len(self._arrays) + len(arrays) > self._limits.objects:
                 break
             place = f"{path}/{name}" if path else name
+            self._names += len(place)
             item = self._item(group, name, place)
             if isinstance(item, self._h5py.Group):
                 inside.append((place, item))
@@ -281,13 +287,18 @@ def _refusal(dataset: Any, size: int, limits: Limits) -> tuple[str, str | None]:
     plist = dataset.id.get_create_plist()
     filters = [plist.get_filter(number)[0] for number in range(plist.get_nfilters())]
     strange = [number for number in filters if number not in _FILTERS]
+    if len(set(filters)) < len(filters):
+        return "filter", "it is packed more than once"
     if strange:
         return "filter", f"it is packed with filter {strange[0]}, a library that HDF5 would look for and load"
     if size > limits.array_size:
         return "bomb", f"its {size:,} bytes are more than the {limits.array_size:,} allowed"
     stored = dataset.id.get_storage_size()
-    if size > _SMALL and size > _EXPANSION * stored:
-        return "bomb", f"{stored:,} bytes would unpack to {size:,}"
+    # A chunk is unpacked as a whole, however little of it belongs to the array.
+    chunk = math.prod(dataset.chunks or ()) * dtype.itemsize
+    unpacked = max(size, chunk)
+    if (unpacked > _SMALL and unpacked > _EXPANSION * stored) or chunk > max(_SMALL, 4 * size):
+        return "bomb", f"{stored:,} bytes would unpack to {unpacked:,}"
     return "", None
 
 

@@ -26,7 +26,7 @@ _OWN = "top_level_model_weights"
 def legacy_config(listing: Listing, limits: Limits) -> dict[str, Json]:
     """The config of the model."""
     text = listing.texts["model_config"]
-    found = read_json(text.encode("utf-8", "surrogatepass"), "model_config", limits)
+    found = read_json(text, "model_config", limits)
     if not isinstance(found, dict):
         raise misfit("an object", found, "model_config")
     return found

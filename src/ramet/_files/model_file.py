@@ -61,8 +61,8 @@ class ModelFile:
 
     def __init__(self, path: Path, limits: Limits, *, isolated: bool) -> None:
         self.path = path
-        self._limits = limits
         source, self._container = open_source(path, limits)
+        self._limits = limits = self._container.limits
         self._open: list[Store | Container | IO[bytes]] = [self._container]
         self._raw: dict[str, RawFile] = {}
         self._end = weakref.finalize(self, _close_all, self._open)
@@ -130,7 +130,7 @@ class ModelFile:
     def training_config(self) -> Json:
         """How a model in the format of Keras 2 was compiled, as it is written; None where the file does not say."""
         text = self.listing.texts.get("training_config")
-        return None if text is None else read_json(text.encode("utf-8", "replace"), "training_config", self._limits)
+        return None if text is None else read_json(text, "training_config", self._limits)
 
     @property
     def records(self) -> dict[str, dict[str, Json]]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ramet._graph import escape
-from ramet.errors import HostileFileError, ModelFileError
+from ramet.errors import HostileFileError, ModelFileError, OutOfBudgetError
 
-__all__ = ["HostileFileError", "ModelFileError", "described", "misfit"]
+__all__ = ["HostileFileError", "ModelFileError", "OutOfBudgetError", "described", "misfit"]
 
 _SHOWN = 40
 

@@ -9,7 +9,7 @@ from ramet._files.container import check_readable, read_at_most
 from ramet._files.entry import Entry, EntryProblem
 from ramet._files.limits import Limits
 from ramet._files.problem import HostileFileError, ModelFileError
-from ramet._files.shard_map import read_shard_map, shortened
+from ramet._files.shard_map import first_shard, quoted, read_shard_map, unlisted
 from ramet._graph import escape
 
 __all__ = ["ShardFiles"]
@@ -24,18 +24,26 @@ class ShardFiles:
         shards = read_shard_map(self.read(path.name, limits.text_size), path.name, limits).shards
         self._files |= {name: self._beside(name) for name in shards}
         self.entries = tuple(self._entry(name) for name in self._files)
+        self.limits = limits.within(sum(entry.size for entry in self.entries))
 
     def close(self) -> None:
         """Nothing is open."""
 
     def problems(self) -> list[EntryProblem]:
-        """None: what leads elsewhere was refused when the map was read."""
-        return []
+        """The rule that the first shard breaks if the map does not tell of it. What leads elsewhere was refused before."""
+        first = first_shard(self._path.name)
+        is_unlisted = first not in self._files and self._path.with_name(first).exists()
+        return [unlisted(first)] if is_unlisted else []
 
     def read(self, name: str, limit: int) -> bytes:
         """The bytes of a file, if there are no more than `limit`."""
         with self.open(name) as file:
             return read_at_most(limit, file, name)
+
+    def start_of(self, name: str, count: int) -> bytes:
+        """The first bytes of a file."""
+        with self.open(name) as file:
+            return file.read(count)
 
     def open(self, name: str) -> IO[bytes]:
         """The map, or one of its shards, opened."""
@@ -58,13 +66,13 @@ class ShardFiles:
             is_there = False
         if not is_there:
             raise ModelFileError(
-                f"Cannot read '{escape(self._path.name)}': its shard {shortened(name)} is not there.",
+                f"Cannot read '{escape(self._path.name)}': its shard {quoted(name)} is not there.",
                 expected="all shards in the folder of the map",
                 path=str(shard),
             )
         if shard.resolve().parent != self._path.resolve().parent:
             raise HostileFileError(
-                f"Cannot read '{escape(self._path.name)}': its shard {shortened(name)} is a link out of its folder.",
+                f"Cannot read '{escape(self._path.name)}': its shard {quoted(name)} is a link out of its folder.",
                 path=str(shard),
             )
         return shard

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ramet._files.entry import EntryProblem
 from ramet._files.limits import Limits
 from ramet._files.problem import HostileFileError, ModelFileError, described
 from ramet._files.text import Json, read_json
 from ramet._graph import escape
 
-__all__ = ["SHARDED", "ShardMap", "is_shard_map", "read_shard_map", "shortened"]
+__all__ = ["SHARDED", "ShardMap", "first_shard", "is_shard_map", "quoted", "read_shard_map", "unlisted"]
 
 SHARDED = "model.weights.json"
 _MAP = "weight_map"
@@ -45,6 +46,16 @@ class ShardMap:
             if group in self.holders:
                 return shard in self.holders[group]
         return False
+
+
+def first_shard(name: str) -> str:
+    """The shard that Keras opens first, whatever the map says: `m_00000.weights.h5` for `m.weights.json`."""
+    return f"{name.removesuffix('.json').replace('.weights', '')}_00000.weights.h5"
+
+
+def unlisted(name: str) -> EntryProblem:
+    """The rule that a first shard breaks which the map does not tell of."""
+    return EntryProblem("shard", escape(name), "the map of shards does not tell of it, and Keras opens it first")
 
 
 def is_shard_map(name: str) -> bool:
@@ -84,7 +95,7 @@ def read_shard_map(data: bytes, name: str, limits: Limits) -> ShardMap:
     return shard_map
 
 
-def shortened(name: str) -> str:
+def quoted(name: str) -> str:
     """A name in quotes, as much of it as can be shown in a sentence."""
     return ascii(name) if len(name) <= _SHOWN else f"{name[:_SHOWN]!a}..."
 
@@ -93,7 +104,7 @@ def _holders(item: Json, group: str, name: str) -> tuple[str, ...]:
     shards = item if isinstance(item, list) else [item]
     if not shards or not all(isinstance(shard, str) for shard in shards):
         raise ModelFileError(
-            f"Cannot read '{escape(name)}': it does not say in which shard {shortened(group)} lies.",
+            f"Cannot read '{escape(name)}': it does not say in which shard {quoted(group)} lies.",
             expected="the name of a file, or a list of names",
             found=described(item),
             path=name,
@@ -101,12 +112,10 @@ def _holders(item: Json, group: str, name: str) -> tuple[str, ...]:
     for shard in shards:
         if not shard or shard in (".", "..") or any(char in shard for char in "/\\:\0"):
             raise HostileFileError(
-                f"Cannot read '{escape(name)}': its shard {shortened(shard)} is no name of a file beside it.",
+                f"Cannot read '{escape(name)}': its shard {quoted(shard)} is no name of a file beside it.",
                 fix="treat the file as an attack: Keras names shards 'model_00000.weights.h5'.",
                 path=name,
             )
     if len(set(shards)) < len(shards):
-        raise HostileFileError(
-            f"Cannot read '{escape(name)}': it lists a shard of {shortened(group)} twice.", path=name
-        )
+        raise HostileFileError(f"Cannot read '{escape(name)}': it lists a shard of {quoted(group)} twice.", path=name)
     return tuple(shards)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ramet._files.listing import ArraySpec, Group, H5Problem, Listing
 from ramet._files.problem import HostileFileError, ModelFileError
-from ramet._files.shard_map import ShardMap, shortened
+from ramet._files.shard_map import ShardMap, quoted
 from ramet._files.store import Store
 from ramet._graph import escape
 
@@ -24,11 +24,11 @@ class ShardedStore:
 
     Args:
         shard_map: which shard holds what.
-        open_shard: opens a shard by its name.
+        open_shard: opens a shard by its name, instead of the one that was open before.
         objects: the most groups and arrays that all shards may hold together.
     """
 
-    def __init__(self, shard_map: ShardMap, open_shard: Callable[[str], Store], objects: int) -> None:
+    def __init__(self, shard_map: ShardMap, open_shard: Callable[[str, Store | None], Store], objects: int) -> None:
         self._map = shard_map
         self._open_shard = open_shard
         self._most = objects
@@ -68,8 +68,9 @@ class ShardedStore:
     def _shard(self, name: str) -> Store:
         # Variables are asked for in the order of the model, which is that of the shards: one that is open is enough.
         if self._opened is None or self._opened[0] != name:
-            self.close()
-            self._opened = (name, self._open_shard(name))
+            before = None if self._opened is None else self._opened[1]
+            self._opened = None
+            self._opened = (name, self._open_shard(name, before))
         return self._opened[1]
 
 
@@ -91,9 +92,10 @@ class _Merged:
     def add(self, shard: str, listing: Listing) -> None:
         """Take in a shard. What its map does not tell of is reported, and left out."""
         for group in self._expected[shard]:
-            if group not in listing.groups:
+            # What is there instead is among the problems.
+            if group not in listing.groups and not listing.problems:
                 raise ModelFileError(
-                    f"Cannot read '{escape(self._map.name)}': it says that {shortened(group)} lies in {shortened(shard)}, and it does not.",
+                    f"Cannot read '{escape(self._map.name)}': it says that {quoted(group)} lies in {quoted(shard)}, and it does not.",
                     fix="the shards are of another model, or one is not whole: download or save them together.",
                     path=self._map.name,
                 )

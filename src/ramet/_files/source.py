@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from ramet._files.archive import Archive
-from ramet._files.container import Container, Folder, SingleFile, check_readable
+from ramet._files.container import Container, Folder, SingleFile, check_readable, find_directory, find_hdf5
+from ramet._files.entry import WEIGHTS
 from ramet._files.limits import Limits
 from ramet._files.problem import ModelFileError
 from ramet._files.shard_files import ShardFiles
@@ -19,15 +20,14 @@ FileKind: TypeAlias = Literal["archive", "folder", "hdf5", "shards"]
 
 CONFIG = "config.json"
 METADATA = "metadata.json"
-WEIGHTS = "model.weights.h5"
 
 _ZIP = b"PK\x03\x04"
-_HDF5 = b"\x89HDF\r\n\x1a\n"
 
 
 def open_source(path: Path, limits: Limits) -> tuple[FileKind, Container]:
-    """The container at a path, by what the file is and not only by what it is called."""
+    """The container at a path: the one that Keras would open, by its name first and then by what it is."""
     found = check_readable(path)
+    limits = limits if path.is_dir() else limits.within(found.st_size)
     if path.is_dir():
         if not (path / CONFIG).is_file():
             raise ModelFileError(
@@ -41,13 +41,18 @@ def open_source(path: Path, limits: Limits) -> tuple[FileKind, Container]:
     try:
         with path.open("rb") as file:
             start = file.read(8)
+            hdf5 = find_hdf5(file, found.st_size)
+            is_zip = start.startswith(_ZIP) or find_directory(file, found.st_size) is not None
     except OSError as error:
         raise ModelFileError(f"Cannot read '{escape(path.name)}': {error.strerror}.", path=str(path)) from None
-    # Keras opens whatever is called .keras as a zip archive, and zip archives may begin with anything.
-    if path.suffix == ".keras" or start.startswith(_ZIP):
-        return "archive", Archive(path, limits)
-    if start == _HDF5:
-        return "hdf5", SingleFile(path)
+    # Keras opens whatever is called .keras as a zip archive, which may begin with anything, and .h5 always as HDF5.
+    is_named_hdf5 = path.name.endswith((".h5", ".hdf5"))
+    if (path.name.endswith(".keras") and (is_zip or hdf5 is None)) or (
+        start.startswith(_ZIP) and not (is_named_hdf5 and hdf5 is not None)
+    ):
+        return "archive", Archive(path, limits, hdf5)
+    if hdf5 is not None:
+        return "hdf5", SingleFile(path, limits)
     raise ModelFileError(
         f"Cannot read '{escape(path.name)}': it is neither a zip archive nor HDF5.",
         expected="a .keras, .weights.h5, .weights.json or .h5 file that Keras has written",

@@ -6,18 +6,21 @@ import contextlib
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
+from ramet import errors
 from ramet._files.limits import Limits
 from ramet._files.listing import ArraySpec, Listing, from_record
-from ramet._files.problem import HostileFileError, ModelFileError
+from ramet._files.problem import HostileFileError, ModelFileError, OutOfBudgetError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,7 +86,8 @@ class ChildStore:
             stderr=subprocess.DEVNULL,
             env={**os.environ, **_ENVIRONMENT},
         )
-        self._seconds = limits.seconds
+        self._seconds = float(limits.seconds)
+        self._is_late = False
         self._end = weakref.finalize(self, _stop, self._child)
         self._send({"path": str(path.absolute()), "entry": entry, "limits": asdict(limits)})
         # The process takes a while to start, and whether it could open the file is asked for when something is read.
@@ -99,12 +103,17 @@ class ChildStore:
 
         answer = self._ask({"read": path})
         data = bytearray(answer["size"])
-        with self._deadline(self._seconds + len(data) // _BYTES_PER_SECOND):
+        self._seconds += len(data) / _BYTES_PER_SECOND
+        with self._deadline():
             # A buffered reader fills all of it, unless the process ends before.
             if self._answers.readinto(data) != len(data):
                 raise self._crashed()
         array = np.frombuffer(data, np.dtype(answer["kind"])).reshape(answer["shape"])
         return _typed(array, ArraySpec(tuple(answer["shape"]), answer["dtype"]))
+
+    def open(self, entry: str) -> None:
+        """Go on with another file of the same container."""
+        self._ask({"open": entry})
 
     def close(self) -> None:
         """End the process."""
@@ -116,12 +125,14 @@ class ChildStore:
 
     def _ask(self, request: dict[str, Any]) -> Any:
         if not self._opened:
+            seconds = self._seconds
             try:
                 self._answer()
             except ModelFileError:
                 self.close()
                 raise
             self._opened = True
+            self._seconds = seconds  # to start a process may take long, and is not the file's fault
         self._send(request)
         return self._answer()
 
@@ -134,7 +145,7 @@ class ChildStore:
             raise self._crashed() from None
 
     def _answer(self) -> Any:
-        with self._deadline(self._seconds):
+        with self._deadline():
             try:
                 line = self._answers.readline()
             except (OSError, ValueError):
@@ -143,25 +154,35 @@ class ChildStore:
             raise self._crashed()
         answer = json.loads(line)
         if "error" in answer:
-            cls = HostileFileError if answer["hostile"] else ModelFileError
-            raise cls(answer["error"].pop("summary"), **answer["error"])
+            raise getattr(errors, answer["class"])(answer["error"].pop("summary"), **answer["error"])
         return answer
 
     @contextlib.contextmanager
-    def _deadline(self, seconds: float) -> Iterator[None]:
-        """End the process when it takes too long: HDF5 goes round in circles on some broken files."""
-        timer = threading.Timer(seconds, self._child.kill)
+    def _deadline(self) -> Iterator[None]:
+        """End the process when all its answers take too long: HDF5 goes round in circles on some broken files."""
+        timer = threading.Timer(self._seconds, self._stop_late)
         timer.daemon = True
         timer.start()
+        start = time.monotonic()
         try:
             yield
         finally:
             timer.cancel()
+            self._seconds -= time.monotonic() - start
 
-    def _crashed(self) -> HostileFileError:
+    def _stop_late(self) -> None:
+        self._is_late = True
+        self._child.kill()
+
+    def _crashed(self) -> ModelFileError:
         self.close()
+        if self._is_late or self._child.returncode == -getattr(signal, "SIGXCPU", 0):
+            return OutOfBudgetError(
+                "Cannot read the weights: that takes longer than weights of their size may.",
+                fix="treat the file as broken, or as an attack.",
+            )
         return HostileFileError(
-            "Cannot read the weights: the HDF5 library crashed on them, or ran out of time or memory.",
+            "Cannot read the weights: the HDF5 library crashed on them.",
             found=f"the process that read them ended with {self._child.returncode}",
             fix="treat the file as broken, or as an attack.",
         )

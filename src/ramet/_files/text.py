@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import json
-import re
 import threading
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from ramet._files.limits import Limits
-from ramet._files.problem import HostileFileError, ModelFileError
+from ramet._files.problem import HostileFileError, ModelFileError, OutOfBudgetError
 
 __all__ = ["Json", "read_json"]
 
 Json: TypeAlias = Any
 
-# Levels that can be read on whatever stack there is.
-_SHALLOW = 100
-
-# All that matters for depth and count: strings are skipped whole, and brackets inside them with them.
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},]', re.DOTALL)
+_HOLDERS = (dict, list)
+# Objects that a reader of HDF5 files turns into a tuple of their items before it looks at anything else.
+_TUPLES = ("__tuple__", "TensorShape")
 
 
-def read_json(data: bytes, what: str, limits: Limits) -> Json:
+def read_json(data: bytes | str, what: str, limits: Limits, *, legacy: bool = False) -> Json:
     """The data that a JSON text stands for.
 
     Refused is what Keras would never write, and what another reader could take for something else: keys that stand
@@ -33,64 +30,50 @@ def read_json(data: bytes, what: str, limits: Limits) -> Json:
         data: the text, in any encoding that Keras would read.
         what: the name of the file, for messages.
         limits: how much it may hold.
+        legacy: whether tuples are written as objects, as in the HDF5 files of Keras 2; they become lists.
     """
     if len(data) > limits.text_size:
-        raise HostileFileError(
+        raise OutOfBudgetError(
             f"Cannot read '{what}': it is longer than a config may be.",
             expected=f"at most {limits.text_size:,} bytes",
             found=f"{len(data):,}",
             path=what,
         )
     try:
-        text = data.decode(json.detect_encoding(data))
+        # As Python's own reader has it, and with it Keras: half of a surrogate pair is a character.
+        text = data if isinstance(data, str) else data.decode(json.detect_encoding(data), "surrogatepass")
     except UnicodeDecodeError as error:
         raise ModelFileError(f"Cannot read '{what}': it is no text.", found=str(error.reason), path=what) from None
-    if _nesting(text, what, limits) <= _SHALLOW:
-        # A thread would take longer than the reading.
-        try:
-            return _parse(text, what, limits)
-        except RecursionError:  # whoever asks is deep in calls already
-            pass
-    return _in_fresh_stack(lambda: _parse(text, what, limits), what)
+    try:
+        found = _parse(text, what, limits, legacy=legacy)
+    except RecursionError:  # it is deep, or whoever asks is deep in calls already
+        found = _in_fresh_stack(lambda: _parse(text, what, limits, legacy=legacy), what)
+    _check_size(found, what, limits)
+    return found
 
 
-def _nesting(text: str, what: str, limits: Limits) -> int:
-    """How deep a text is nested. Python's reader recurses: that is asked before it is read."""
-    depth = deepest = values = levels = 0
-    for token in _TOKEN.finditer(text):
-        char = text[token.start()]
-        if char in "[{":
-            depth += 1
-            deepest = max(deepest, depth)
-            if depth > limits.depth:
-                raise HostileFileError(
-                    f"Cannot read '{what}': it is nested more than {limits.depth:,} levels deep.", path=what
-                )
-        elif char in "]}":
-            depth -= 1
-        elif char == ",":
-            values += 1
-            levels += depth
-            if values > limits.values or levels > limits.levels:
-                most = f"{limits.values:,} values" if values > limits.values else f"{limits.levels:,} levels in all"
-                raise HostileFileError(f"Cannot read '{what}': it holds more than {most}.", path=what)
-    return deepest
-
-
-def _parse(text: str, what: str, limits: Limits) -> Json:
+def _parse(text: str, what: str, limits: Limits, *, legacy: bool) -> Json:
     def integer(digits: str) -> int:
         if len(digits) > limits.digits:
             raise HostileFileError(f"Cannot read '{what}': a number in it has {len(digits):,} digits.", path=what)
         return int(digits)
 
-    def fields(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    left = limits.parts
+
+    def fields(pairs: list[tuple[str, Json]]) -> Json:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise _too_many(what, limits)
         found = dict(pairs)
         if len(found) < len(pairs):
             twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
             raise HostileFileError(
-                f"Cannot read '{what}': an object in it has the field {twice!a} twice, and readers differ in which counts.",
+                f"Cannot read '{what}': an object in it has the field {twice[:80]!a} twice, and readers differ in which counts.",
                 path=what,
             )
+        if legacy and found.get("class_name") in _TUPLES:
+            return found.get("items")
         return found
 
     try:
@@ -100,6 +83,53 @@ def _parse(text: str, what: str, limits: Limits) -> Json:
         raise ModelFileError(
             f"Cannot read '{what}': it is no JSON.", found=f"{error.msg}, {place}", path=what
         ) from None
+
+
+def _too_many(what: str, limits: Limits) -> OutOfBudgetError:
+    return OutOfBudgetError(
+        f"Cannot read '{what}': it has more than {limits.parts:,} objects and lists in it.", path=what
+    )
+
+
+def _check_size(value: Json, what: str, limits: Limits) -> None:
+    """Refuse data that is nested too deeply, or that has too much text in the places of all its parts.
+
+    Whatever is made from a config later, the places of parts and the paths of layers, is no longer than that.
+    """
+    total = parts = 0
+    waiting = [(value, 1, 0)]
+    while waiting:
+        item, depth, length = waiting.pop()
+        if depth > limits.depth:
+            raise HostileFileError(
+                f"Cannot read '{what}': it is nested more than {limits.depth:,} levels deep.", path=what
+            )
+        if type(item) is dict:
+            name = item.get("name")
+            longest = max(map(len, item), default=0)
+            longest = max(longest, len(name)) if isinstance(name, str) else longest
+            if longest > limits.name:
+                raise HostileFileError(f"Cannot read '{what}': a name in it has {longest:,} characters.", path=what)
+            length += len(name) if isinstance(name, str) else 0
+            total += len(item) * length
+            for key, part in item.items():
+                total += len(key)
+                if type(part) in _HOLDERS:
+                    parts += 1
+                    if part:
+                        waiting.append((part, depth + 1, length + len(key)))
+        elif type(item) is list:
+            total += length + len(item)
+            holders = [part for part in item if type(part) in _HOLDERS]
+            parts += len(holders)
+            waiting.extend((part, depth + 1, length + 8) for part in holders if part)
+        if parts > limits.parts:
+            raise _too_many(what, limits)
+        if total > limits.names:
+            raise OutOfBudgetError(
+                f"Cannot read '{what}': the names in it, one below the other, make more than {limits.names:,} characters.",
+                path=what,
+            )
 
 
 def _in_fresh_stack(work: Callable[[], Json], what: str) -> Json:

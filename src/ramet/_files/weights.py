@@ -104,11 +104,9 @@ class Weights:
         """The SHA-256 of a variable's shape, dtype and bytes: equal for equal variables."""
         import numpy as np
 
-        spec, numbers = self.spec(path), self.open(path)
+        spec = self.spec(path)
         digest = hashlib.sha256(f"{spec.dtype}{list(spec.shape)}".encode())
-        size, step = math.prod(spec.shape), max(_BLOCK // max(numbers.dtype.itemsize, 1), 1)
-        for start in range(0, size, step):
-            part = numbers.part(start, min(start + step, size))
+        for part in self._parts(path):
             digest.update(np.ascontiguousarray(part).view(np.uint8).data)
         return digest.hexdigest()
 
@@ -116,16 +114,33 @@ class Weights:
         """How large the numbers of a variable are, and how many are zero or none."""
         import numpy as np
 
-        array = self.read(path)
-        numbers = array.astype(np.float64, copy=False).ravel() if array.dtype.kind != "c" else np.abs(array).ravel()
-        finite = numbers[np.isfinite(numbers)]
-        smallest, largest, mean, deviation = (
-            (float(finite.min()), float(finite.max()), float(finite.mean()), float(finite.std()))
-            if finite.size
-            else (0.0, 0.0, 0.0, 0.0)
-        )
-        zeros, nans = int((numbers == 0).sum()), int(np.isnan(numbers).sum())
-        return Statistics(int(numbers.size), zeros, nans, smallest, largest, mean, deviation)
+        zeros = nans = count = 0
+        smallest, largest, mean, spread = math.inf, -math.inf, 0.0, 0.0
+        for part in self._parts(path):
+            numbers = np.abs(part) if part.dtype.kind == "c" else part.astype(np.float64, copy=False)
+            zeros += int((numbers == 0).sum())
+            nans += int(np.isnan(numbers).sum())
+            finite = numbers[np.isfinite(numbers)]
+            if not finite.size:
+                continue
+            smallest, largest = min(smallest, float(finite.min())), max(largest, float(finite.max()))
+            # Mean and spread of two parts together, without a second look at the first.
+            with np.errstate(over="ignore", invalid="ignore"):
+                own, both = finite.mean(), count + finite.size
+                spread += float(((finite - own) ** 2).sum() + (own - mean) ** 2 * count * finite.size / both)
+                mean += float((own - mean) * finite.size / both)
+            count = both
+        size = math.prod(self.spec(path).shape)
+        if not count:
+            return Statistics(size, zeros, nans, 0.0, 0.0, 0.0, 0.0)
+        return Statistics(size, zeros, nans, smallest, largest, mean, math.sqrt(spread / count))
+
+    def _parts(self, path: str) -> Iterator[np.ndarray[Any, Any]]:
+        """The numbers of a variable in pieces that fit into a processor's cache."""
+        numbers, size = self.open(path), math.prod(self.spec(path).shape)
+        step = max(_BLOCK // max(numbers.dtype.itemsize, 1), 1)
+        for start in range(0, size, step):
+            yield numbers.part(start, min(start + step, size))
 
     def place(self, path: str) -> str:
         """The path of the array in the weights file: `layers/dense/vars/0`."""

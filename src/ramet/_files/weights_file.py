@@ -74,10 +74,16 @@ class WeightsFile:
             return None
         return read_shard_map(self._container.read(self.entry, self._limits.text_size), self.entry, self._limits)
 
-    def _store(self, entry: str) -> Store:
-        return ChildStore(self._path, entry, self._limits) if self._isolated else self._store_here(entry)
+    def _store(self, entry: str, before: Store | None = None) -> Store:
+        """A weights file, opened instead of another: one process reads all shards."""
+        if isinstance(before, ChildStore):
+            before.open(entry)
+            return before
+        return ChildStore(self._path, entry, self._limits) if self._isolated else self._store_here(entry, before)
 
-    def _store_here(self, entry: str) -> Store:
+    def _store_here(self, entry: str, before: Store | None = None) -> Store:
+        if before is not None:
+            before.close()
         return LocalStore(self._container.open(entry), self._limits)
 
 

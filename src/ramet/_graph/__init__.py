@@ -25,7 +25,7 @@ from ramet._graph.lint import RULES, check, lint
 from ramet._graph.notebook import Shown, preformatted, shown
 from ramet._graph.op import Op, OpKind
 from ramet._graph.problem import FormatError, GraphError, Problem, UnknownPathError
-from ramet._graph.render import escape, render
+from ramet._graph.render import escape, render, shortened
 from ramet._graph.value import UNRECORDED, Mask, Value, VariableSpec
 
 __all__ = [
@@ -71,6 +71,7 @@ __all__ = [
     "render",
     "renumber",
     "reroute",
+    "shortened",
     "shown",
     "split_call_id",
     "thaw",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from ramet._graph.argument import Argument, Constant, FrozenDict, FrozenList, Ref, Slice
 
-__all__ = ["escape", "render", "represent"]
+__all__ = ["escape", "render", "represent", "shortened"]
 
 _REPR_LIMIT = 400
 
@@ -16,6 +16,14 @@ def escape(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
+
+
+def shortened(text: str, most: int = 80) -> str:
+    """The text, with the middle left out where it is too long to be shown."""
+    if len(text) <= most:
+        return text
+    end = (most - 3) // 2
+    return f"{text[: most - 3 - end]}...{text[len(text) - end :]}"
 
 
 def render(value: Argument, ref: Callable[[Ref], str] = str, *, limit: int = 120) -> str:

@@ -1,0 +1,112 @@
+"""A net under every reader of files: memory and processor time that a command may take for files of their size.
+
+Readers count what they make of a file, and stop at their own limits. This is for what they do not count.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import FrameType
+
+from ramet._cli.terminal import one_line
+from ramet._files import Limits
+from ramet.errors import OutOfBudgetError
+
+__all__ = ["bounded"]
+
+_FIX = "treat the file as broken, or as an attack; read it in Python, with ramet's own functions, if you trust it."
+# Seconds of processor time after which a command that goes on is stopped again.
+_AGAIN = 0.2
+
+
+class _OutOfTime(BaseException):
+    """Raised wherever the process is. Readers that go on after any `Exception` do not catch it."""
+
+
+@contextlib.contextmanager
+def bounded(paths: Iterable[Path], limits: Limits | None = None) -> Iterator[None]:
+    """Let the block take as much memory and processor time as honest files of this size could need, and no more.
+
+    Args:
+        paths: of the files that are read.
+        limits: where their sizes are weighed.
+    """
+    # Numeric libraries set memory aside for each thread, on large machines gigabytes of it.
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+    files = list(paths)
+    allowed = (limits or Limits()).within(sum(map(_size, files)))
+    names = ", ".join(f"'{one_line(path.name)}'" for path in files)
+    try:
+        with _memory(allowed.memory), _time(allowed.seconds):
+            yield
+    except (_OutOfTime, SystemError) as error:
+        # A library that does not expect an exception has Python raise a SystemError because of it.
+        if isinstance(error, SystemError) and not isinstance(error.__cause__, _OutOfTime):
+            raise
+        raise OutOfBudgetError(
+            f"Cannot read {names}: that takes more than {allowed.seconds:,} seconds of processor time.", fix=_FIX
+        ) from None
+    except MemoryError:
+        raise OutOfBudgetError(
+            f"Cannot read {names}: that takes more than {allowed.memory:,} bytes of memory.", fix=_FIX
+        ) from None
+
+
+def _size(path: Path) -> int:
+    try:
+        if path.is_dir():
+            return sum(item.stat().st_size for item in path.rglob("*") if item.is_file())
+        # The shards of a map lie beside it.
+        shards = path.parent.glob(glob.escape(path.name.removesuffix(".weights.json")) + "_*.weights.h5")
+        beside = shards if path.name.endswith(".weights.json") else ()
+        return path.stat().st_size + sum(item.stat().st_size for item in beside)
+    except OSError:  # whoever reads it says what is wrong with it
+        return 0
+
+
+@contextlib.contextmanager
+def _memory(most: int) -> Iterator[None]:
+    try:
+        import resource
+
+        # What the process has already; Linux tells, and only Linux keeps to this limit.
+        taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except (ImportError, OSError):
+        yield
+        return
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    soft = taken + most
+    if before[0] != resource.RLIM_INFINITY:
+        soft = min(soft, before[0])
+    resource.setrlimit(resource.RLIMIT_AS, (soft, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+@contextlib.contextmanager
+def _time(seconds: float) -> Iterator[None]:
+    if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise _OutOfTime
+
+    before = signal.signal(signal.SIGPROF, stop)
+    # Again and again: the first may come where every exception is caught.
+    signal.setitimer(signal.ITIMER_PROF, seconds, _AGAIN)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
