@@ -9,7 +9,7 @@ from typing import Literal
 from ramet._cli.command import Command
 from ramet._cli.exit_code import ExitCode
 from ramet._cli.option import add_loading, add_seed, file_name
-from ramet._cli.terminal import Progress, printable, say
+from ramet._cli.terminal import Progress, one_line, say
 from ramet._cli.writing import check_target, written_beside
 
 __all__ = ["COMMAND"]
@@ -26,20 +26,20 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from ramet._cli.loading import check_safe, import_modules, live, load, parameters_of
+    from ramet._cli.loading import checked, import_modules, live, load, parameters_of
 
     check_target(options.target, ".keras")
     with live(options), Progress(5) as progress:
         progress.step(f"scanning {options.source}")
-        check_safe(options.source, options)
-        progress.step("starting Keras")
-        import keras
+        with checked([options.source], options) as (source,):
+            progress.step("starting Keras")
+            import keras
 
-        import ramet
+            import ramet
 
-        custom = import_modules(options.modules)
-        progress.step(f"loading {options.source}")
-        model = load(options.source, options, custom)
+            custom = import_modules(options.modules)
+            progress.step(f"loading {options.source}")
+            model = load(source, options, custom)
         progress.step("cloning")
         weights: Literal["fresh", "copy"] = "fresh" if options.fresh else "copy"
         twin = ramet.clone(model, weights=weights, seed=options.seed, name=options.name)
@@ -61,7 +61,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.json:
         say(json.dumps(record, indent=1))
     else:
-        say(printable(f"{options.target}: {twin.name} ({record['class_name']}), {record['parameters']:,} parameters"))
+        say(one_line(f"{options.target}: {twin.name} ({record['class_name']}), {record['parameters']:,} parameters"))
     return ExitCode.DONE
 
 

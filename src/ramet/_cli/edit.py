@@ -8,7 +8,7 @@ import json
 from ramet._cli.command import Command
 from ramet._cli.exit_code import ExitCode
 from ramet._cli.option import add_loading, add_seed, file_name
-from ramet._cli.terminal import Progress, printable, say
+from ramet._cli.terminal import Progress, one_line, say
 from ramet._cli.writing import check_target, written_beside
 from ramet.errors import ArgumentError
 
@@ -37,7 +37,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from ramet._cli.loading import check_safe, import_modules, live, load, parameters_of
+    from ramet._cli.loading import checked, import_modules, live, load, parameters_of
 
     if not options.plan:
         if options.target is None:
@@ -48,15 +48,15 @@ def _run(options: argparse.Namespace) -> int:
         check_target(options.target, ".keras")
     with live(options), Progress(6) as progress:
         progress.step(f"scanning {options.source}")
-        check_safe(options.source, options)
-        progress.step("starting Keras")
-        import ramet
+        with checked([options.source], options) as (source,):
+            progress.step("starting Keras")
+            import ramet
 
-        custom = import_modules(options.modules)
-        progress.step(f"reading {options.recipe}")
-        recipe = ramet.read_recipe(options.recipe)
-        progress.step(f"loading {options.source}")
-        model = load(options.source, options, custom)
+            custom = import_modules(options.modules)
+            progress.step(f"reading {options.recipe}")
+            recipe = ramet.read_recipe(options.recipe)
+            progress.step(f"loading {options.source}")
+            model = load(source, options, custom)
         progress.step("editing")
         plan = ramet.plan(model, recipe)
         record = json.loads(plan.to_json())
@@ -69,7 +69,7 @@ def _run(options: argparse.Namespace) -> int:
             parameters = parameters_of(model), parameters_of(edited)
             record["written"] = {"target": str(options.target), "name": edited.name, "parameters": parameters[1]}
             count = f"{parameters[1]:,} parameters ({parameters[1] - parameters[0]:+,})"
-            text += printable(f"\n\n{options.target}: {edited.name} ({type(edited).__name__}), {count}")
+            text += "\n\n" + one_line(f"{options.target}: {edited.name} ({type(edited).__name__}), {count}")
     say(json.dumps(record, indent=1) if options.json else text)
     return ExitCode.DONE
 

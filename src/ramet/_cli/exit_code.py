@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import enum
 
-from ramet._cli.problem import UnsafeFileError
-from ramet.errors import FormatError, ModelFileError, RametError, RecipeError
+from ramet.errors import FormatError, ModelFileError, RametError, RecipeError, UnsafeFileError
 
 __all__ = ["ExitCode", "code_of"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ramet._cli.terminal import printable
+from ramet._cli.terminal import one_line
 from ramet._files.scan.names import is_known_name
 from ramet.errors import ModelFileError
 
@@ -63,13 +63,11 @@ def load_problem(
             f"model.load_weights('{path.name}')"
         )
     return ModelFileError(
-        f"Cannot load '{printable(str(path))}': Keras {version} does not take {what}.",
-        found=printable(found),
-        fix=printable("; or ".join(fixes) or "see what the file holds with `ramet show`, and save it again.").rstrip(
-            "."
-        )
+        f"Cannot load '{one_line(path.name)}': Keras {version} does not take {what}.",
+        found=one_line(found),
+        fix=one_line("; or ".join(fixes) or "see what the file holds with `ramet show`, and save it again.").rstrip(".")
         + ".",
-        path=printable(layer) if layer else str(path),
+        path=one_line(layer) if layer else str(path),
     )
 
 

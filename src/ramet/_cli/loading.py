@@ -11,19 +11,18 @@ import os
 import sys
 import types
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ramet._cli.option import BACKENDS
-from ramet._cli.problem import UnsafeFileError
-from ramet._cli.terminal import printable, tell
-from ramet.errors import ArgumentError, ModelFileError
+from ramet._cli.terminal import one_line, tell
+from ramet.errors import ArgumentError, ModelFileError, UnsafeFileError
 
 if TYPE_CHECKING:
     from ramet._files import Finding
 
-__all__ = ["check_safe", "choose_backend", "import_modules", "live", "load", "load_alike", "parameters_of"]
+__all__ = ["checked", "choose_backend", "import_modules", "live", "load", "load_alike", "parameters_of"]
 
 
 @contextlib.contextmanager
@@ -93,8 +92,8 @@ def import_modules(names: list[str]) -> dict[str, Any]:
             module = importlib.import_module(name)
         except Exception as error:
             raise ArgumentError(
-                f"Cannot import '{printable(name)}': it raised {type(error).__name__}.",
-                found=printable(str(error).partition("\n")[0]),
+                f"Cannot import '{one_line(name)}': it raised {type(error).__name__}.",
+                found=one_line(str(error).partition("\n")[0]),
                 fix="give the name of a module as Python imports it, from this folder or installed: --import my_layers.",
             ) from error
         found |= _own_objects(module)
@@ -117,26 +116,32 @@ def _own_objects(module: types.ModuleType) -> dict[str, Any]:
     return found
 
 
-def check_safe(path: Path, options: argparse.Namespace) -> None:
-    """Refuse a file that is not safe to load, unless the user trusts it."""
-    from ramet._files import scan
+@contextlib.contextmanager
+def checked(paths: Sequence[Path], options: argparse.Namespace) -> Iterator[list[Path]]:
+    """Model files to load: private copies, found safe. Trusted files are loaded where they are."""
+    from ramet._cli.bounded import bounded
+    from ramet._files import private_copy, scan, unsafe_file
 
-    open_findings = [one for one in scan(path).findings if not _is_allowed(one, options)]
-    if not open_findings:
-        return
-    first = open_findings[0]
-    more = f" and {len(open_findings) - 1} more" if len(open_findings) > 1 else ""
-    if options.trust:
-        tell(f"trusted: {first.what} ({first.path or first.place}){more}")
-        return
-    classes = all(one.kind in ("class", "function") and one.severity == "trust" for one in open_findings)
-    way_out = "give the module that defines it with --import, or " if classes else ""
-    raise UnsafeFileError(
-        f"Cannot load '{printable(str(path))}': it is not known to be safe.",
-        found=f"{printable(first.what)}{more}",
-        fix=f"look at `ramet scan {printable(path.name)}`; then {way_out}load it all the same with --trust.",
-        path=first.path or first.place,
-    )
+    files = []
+    with contextlib.ExitStack() as stack:
+        for given in paths:
+            path = given if options.trust else stack.enter_context(private_copy(given))
+            files.append(path)
+            with bounded([path]):
+                findings = [one for one in scan(path).findings if not _is_allowed(one, options)]
+            if not findings:
+                continue
+            if not options.trust:
+                raise unsafe_file(path, findings, _way_out(path, findings))
+            more = f" and {len(findings) - 1} more" if len(findings) > 1 else ""
+            tell(f"trusted: {findings[0].what} ({findings[0].path or findings[0].place}){more}")
+        yield files
+
+
+def _way_out(path: Path, findings: list[Finding]) -> str:
+    classes = all(one.kind in ("class", "function") and one.severity == "trust" for one in findings)
+    how = "give the module that defines it with --import, or " if classes else ""
+    return f"look at `ramet scan {one_line(path.name)}`; then {how}load it all the same with --trust."
 
 
 def _is_allowed(finding: Finding, options: argparse.Namespace) -> bool:
@@ -172,7 +177,7 @@ def load(path: Path, options: argparse.Namespace, custom: dict[str, Any]) -> Any
     with read_archive(path) as file:
         if file.kind == "weights":
             raise ModelFileError(
-                f"Cannot load '{printable(str(path))}': it holds weights, and no model.",
+                f"Cannot load '{one_line(path.name)}': it holds weights, and no model.",
                 fix="give the .keras file of the model.",
                 path=str(path),
             )
@@ -182,15 +187,25 @@ def load(path: Path, options: argparse.Namespace, custom: dict[str, Any]) -> Any
 
         def loaded(*, compiled: bool) -> Any:
             objects = {**_optimizers(), **custom}
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), _guarded(path, options):
                 # Keras speaks to whoever wrote the model; whoever loads its file cannot change it.
                 warnings.filterwarnings("ignore", message="Do not pass an `input_shape`")
                 return keras.saving.load_model(path, objects, compile=compiled, safe_mode=not options.trust)
 
         try:
             return loaded(compiled=not options.no_compile)
+        except UnsafeFileError:
+            raise
         except Exception as error:  # Keras raises anything
             raise load_problem(path, file, keras.__version__, error, lambda: loaded(compiled=False)) from error
+
+
+def _guarded(path: Path, options: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
+    if options.trust:
+        return contextlib.nullcontext()
+    from ramet._keras.safe_load import under_guard
+
+    return under_guard(path, "look at `ramet scan`; if you know what it does, load it all the same with --trust.")
 
 
 def _optimizers() -> dict[str, Any]:

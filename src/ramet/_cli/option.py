@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ramet._cli.terminal import printable
+from ramet._cli.terminal import one_line
 
 __all__ = ["BACKENDS", "add_loading", "add_seed", "comma_list", "file_name", "loading_arguments"]
 
@@ -19,7 +19,7 @@ def file_name(text: str) -> Path:
             "'-' is not supported: model files are not read in one go, and written beside; give the name of a file"
         )
     if not text or "\0" in text:
-        raise argparse.ArgumentTypeError(f"'{printable(text)}' is no name of a file")
+        raise argparse.ArgumentTypeError(f"'{one_line(text)}' is no name of a file")
     return Path(text)
 
 
@@ -27,7 +27,7 @@ def comma_list(text: str) -> list[str]:
     """Names with commas between them."""
     names = [name.strip() for name in text.split(",")]
     if not all(names):
-        raise argparse.ArgumentTypeError(f"'{printable(text)}' has an empty name in it")
+        raise argparse.ArgumentTypeError(f"'{one_line(text)}' has an empty name in it")
     return names
 
 

@@ -12,7 +12,7 @@ from ramet._cli import clone, demo, diff, edit, git_diff, scan, show, verify
 from ramet._cli.command import Command
 from ramet._cli.completion import SHELLS
 from ramet._cli.exit_code import ExitCode
-from ramet._cli.terminal import printable
+from ramet._cli.terminal import one_line, printable
 
 __all__ = ["COMMANDS", "Parser", "build_parser"]
 
@@ -87,7 +87,7 @@ def check_command(arguments: Sequence[str]) -> None:
     if not word or word.startswith("-") or word in names:
         return
     close = difflib.get_close_matches(word, names, n=1)
-    sys.stderr.write(printable(f"ramet: Cannot run '{word}': there is no such command.") + "\n")
+    sys.stderr.write(one_line(f"ramet: Cannot run '{word}': there is no such command.") + "\n")
     if close:
         sys.stderr.write(f"  closest:  '{close[0]}'\n")
     sys.stderr.write("  fix: see `ramet --help` for all commands.\n")

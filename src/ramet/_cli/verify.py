@@ -13,7 +13,7 @@ from ramet._cli.command import Command
 from ramet._cli.drawing import add_drawing, check_drawing, direction, save_picture
 from ramet._cli.exit_code import ExitCode
 from ramet._cli.option import add_loading, comma_list, file_name, loading_arguments
-from ramet._cli.terminal import Progress, has_colour, is_terminal, printable, say
+from ramet._cli.terminal import Progress, has_colour, is_terminal, one_line, printable, say
 from ramet.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -77,18 +77,17 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _two_files(options: argparse.Namespace) -> int:
-    from ramet._cli.loading import check_safe, import_modules, live, load_alike
+    from ramet._cli.loading import checked, import_modules, live, load_alike
 
     with live(options):
-        for path in (options.model, options.twin):
-            check_safe(path, options)
-        import ramet
+        with checked([options.model, options.twin], options) as files:
+            import ramet
 
-        with Progress(2) as progress:
-            progress.step("starting Keras")
-            custom = import_modules(options.modules)
-            progress.step("loading both files")
-            models = list(load_alike([options.model, options.twin], options, custom))
+            with Progress(2) as progress:
+                progress.step("starting Keras")
+                custom = import_modules(options.modules)
+                progress.step("loading both files")
+                models = list(load_alike(files, options, custom))
         report = ramet.verify(
             *models, tolerance=options.tolerance, only=options.only, skip=options.skip, seed=options.seed
         )
@@ -160,12 +159,12 @@ def _harmless(report: Report) -> Report:
             reason=None if check.reason is None else printable(check.reason),
             began=None if check.began is None else printable(check.began),
             differences=tuple(
-                replace(one, path=printable(one.path), text=printable(one.text)) for one in check.differences
+                replace(one, path=one_line(one.path), text=printable(one.text)) for one in check.differences
             ),
         )
         for check in report.checks
     ]
-    return replace(report, model=printable(report.model), twin=printable(report.twin), checks=tuple(checks))
+    return replace(report, model=one_line(report.model), twin=one_line(report.twin), checks=tuple(checks))
 
 
 COMMAND = Command(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from ramet._cli.loading import import_modules, live, load
 from ramet._cli.option import add_loading
@@ -31,7 +30,7 @@ def main() -> None:
                 options.inputs,
                 options.outputs,
                 options.seed,
-                load=lambda path: load(Path(path), options, custom),
+                load=lambda path: load(path, options, custom),
             )
         except NotRun as reason:
             sys.exit(str(reason))

@@ -48,6 +48,12 @@ def made_from_file(op: Any, config: dict[str, Any] | None = None) -> Any:
     return again
 
 
+def safe_mode() -> contextlib.AbstractContextManager[None]:
+    """Have Keras refuse configs with code in them, also where the user has allowed them for the whole process."""
+    scope: contextlib.AbstractContextManager[None] = _ROOM["SafeModeScope"](safe_mode=True)
+    return scope
+
+
 def _objects_of(op: Any) -> dict[str, Any]:
     """Classes and functions that a user hands to `load_model` because Keras does not know them."""
     found: dict[str, Any] = {}

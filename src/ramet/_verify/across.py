@@ -27,6 +27,19 @@ _SECONDS = 600
 WORKER = ("ramet._verify.worker",)
 
 
+def check_request(path: Path, backends: list[str]) -> None:
+    """Refuse a backend that does not exist, and a file that is not there."""
+    for name in backends:
+        if name not in BACKENDS:
+            raise ArgumentError(
+                f"Cannot verify on the backend {name!r}: Keras has none of that name that ramet knows.",
+                expected=", ".join(BACKENDS),
+                fix="use these names.",
+            )
+    if not path.is_file():
+        raise ArgumentError(f"Cannot verify '{path}': there is no such file.", fix="save the model there first.")
+
+
 def verify_across(
     path: Path, backends: list[str], tolerance: Tolerance, seed: int, worker: Sequence[str] = WORKER
 ) -> Report:
@@ -39,15 +52,7 @@ def verify_across(
         seed: Of the inputs.
         worker: The module that loads and runs the file, and arguments for it.
     """
-    for name in backends:
-        if name not in BACKENDS:
-            raise ArgumentError(
-                f"Cannot verify on the backend {name!r}: Keras has none of that name that ramet knows.",
-                expected=", ".join(BACKENDS),
-                fix="use these names.",
-            )
-    if not path.is_file():
-        raise ArgumentError(f"Cannot verify '{path}': there is no such file.", fix="save the model there first.")
+    check_request(path, backends)
     tolerance = TOLERANCE if tolerance is None else tolerance
     checks: list[Check] = []
     first: tuple[str, dict[str, list[Any]]] | None = None

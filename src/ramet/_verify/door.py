@@ -14,6 +14,7 @@ import keras
 
 from ramet._keras.counters import names_untouched
 from ramet._keras.randomness import randomness_untouched, start_alike
+from ramet._keras.safe_load import load_copy, safe_copy
 from ramet._keras.share_option import list_of_shared
 from ramet._keras.version import check_version
 from ramet._verify.checks import CHECKS
@@ -99,9 +100,11 @@ def _across(model: Any, twin: Any, backends: list[str], tolerance: Tolerance, se
             expected="verify('model.keras', backends=['jax', 'torch', 'tensorflow'])",
             fix="save the model first: model.save('model.keras').",
         )
-    from ramet._verify.across import verify_across
+    from ramet._verify.across import check_request, verify_across
 
-    return verify_across(Path(model), backends, tolerance, seed)
+    check_request(Path(model), backends)
+    with safe_copy(Path(model)) as copy:
+        return verify_across(copy, backends, tolerance, seed)
 
 
 def _chosen(only: Iterable[str] | str | None, skip: Iterable[str] | str | None) -> list[str]:
@@ -123,7 +126,8 @@ def _model(given: Any, which: str, seed: int) -> Any:
         # alike, or no two files of such a model would be equal.
         with names_untouched():
             start_alike(seed)
-            return keras.saving.load_model(given)
+            with safe_copy(Path(given)) as copy:
+                return load_copy(copy)
     if not isinstance(given, keras.Layer):
         raise NotAModelError(
             f"Cannot verify an object of class {type(given).__name__} ({which}): it is not a model or layer.",

@@ -10,15 +10,16 @@ from typing import Any
 import keras
 import numpy as np
 
+from ramet._keras.safe_load import load_copy
 from ramet._keras.tensors import arrays_of
 from ramet._verify.cases import Case
 from ramet._verify.findings import NotRun
 from ramet._verify.pair import Pair
 
 
-def main(path: str, inputs: str, outputs: str, seed: int, load: Callable[[str], Any] = keras.saving.load_model) -> None:
+def main(path: str, inputs: str, outputs: str, seed: int, load: Callable[[Path], Any] = load_copy) -> None:
     """Load, run every case, write the outputs. The first process to get so far writes the inputs for the others."""
-    model = load(path)
+    model = load(Path(path))
     pair = Pair(model, model, seed=seed)
     if Path(inputs).is_file():
         cases = _read(pair, Path(inputs))

@@ -1,0 +1,304 @@
+"""The second line of defence: while Keras loads a file, nothing outside of it can be opened, started or reached.
+
+The first is the scan. This one assumes that the scan has missed something. Python tells an audit hook of every file that is
+opened, every process and every connection, before it happens. TensorFlow and HDF5 open files in C: the few functions that
+all of it goes through are wrapped. What a C library does beyond that stays unseen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import site
+import sys
+import sysconfig
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import FrameType
+from typing import Any, TypeAlias
+
+__all__ = ["RefusedError", "guarded"]
+
+# Read by Python and its libraries at any time: facts about the machine, random numbers, time zones.
+_MACHINE = ("/proc", "/sys", "/dev/null", "/dev/urandom", "/dev/random", "/usr/share/zoneinfo", "/etc/localtime")
+# What the process was given, and its memory.
+_SECRET = re.compile(r"/proc/\d+/(?:task/\d+/)?(?:environ|mem)")
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+# Events of Python's audit hooks, by the first word, that no load of an honest file causes.
+_NEVER = {
+    "ftplib": "open a connection",
+    "http": "open a connection",
+    "imaplib": "open a connection",
+    "nntplib": "open a connection",
+    "poplib": "open a connection",
+    "smtplib": "open a connection",
+    "telnetlib": "open a connection",
+    "urllib": "open a connection",
+    "webbrowser": "open a browser",
+    "subprocess": "start a program",
+    "pty": "start a program",
+    "sqlite3": "open a database",
+    "pickle": "unpickle an object",
+    "winreg": "change the registry",
+    "syslog": "write to the log of the system",
+}
+_NEVER_EXACTLY = {
+    "os.system": "start a program",
+    "os.exec": "start a program",
+    "os.posix_spawn": "start a program",
+    "os.spawn": "start a program",
+    "os.startfile": "start a program",
+    "os.fork": "start a process",
+    "os.forkpty": "start a process",
+    "os.kill": "end a process",
+    "os.killpg": "end a process",
+    "socket.bind": "open a connection",
+    "socket.connect": "open a connection",
+    "socket.getaddrinfo": "look up an address",
+    "socket.gethostbyname": "look up an address",
+    "socket.gethostbyaddr": "look up an address",
+    "socket.sendto": "open a connection",
+    "socket.sendmsg": "open a connection",
+    "ctypes.dlopen": "load a library",
+}
+# Events that change what lies at one or two paths.
+_CHANGES = {
+    "os.chmod": 1,
+    "os.chown": 1,
+    "os.chflags": 1,
+    "os.link": 2,
+    "os.mkdir": 1,
+    "os.remove": 1,
+    "os.removexattr": 1,
+    "os.rename": 2,
+    "os.rmdir": 1,
+    "os.setxattr": 1,
+    "os.symlink": 2,
+    "os.truncate": 1,
+    "os.utime": 1,
+}
+
+
+# What libraries do while they are imported: torch asks a program for the kind of processor.
+_OF_IMPORTS = ("load a library", "start a program", "start a process")
+
+
+class RefusedError(Exception):
+    """Something was tried while a file was loaded that no honest file does."""
+
+
+class Guard:
+    """What may be opened while it is in force.
+
+    Attributes:
+        refused: what was tried and refused, in words: a loader may swallow the error.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.refused: list[str] = []
+        self._wrapped: dict[tuple[Any, str], Any] = {}
+        self._writable = (os.path.realpath(folder), *_caches(), "/dev/null")
+        self._readable = (*self._writable, *_libraries(), *_MACHINE)
+
+    def check(self, event: str, args: tuple[Any, ...]) -> None:
+        """Raise for an event that no load of an honest file causes."""
+        if event == "import":
+            self.wrap()  # a library may come only now
+        elif event == "open":
+            path, _, flags = args
+            self.check_path(path, writing=bool((flags or 0) & _WRITING))
+        elif event in _CHANGES:
+            for path in args[: _CHANGES[event]]:
+                self.check_path(path, writing=True)
+        elif event == "marshal.loads":
+            if sys._getframe(2).f_code.co_filename != "<frozen importlib._bootstrap_external>":
+                self.refuse("make code out of bytes")
+        else:
+            word = _NEVER_EXACTLY.get(event) or _NEVER.get(event.partition(".")[0])
+            if word is not None and not (word in _OF_IMPORTS and _is_importing()):
+                self.refuse(word)
+
+    def check_path(self, path: Any, *, writing: bool) -> None:
+        """Raise for a path that is neither the file's own nor a library's."""
+        if not isinstance(path, str | bytes | os.PathLike):  # a descriptor, which was opened before
+            return
+        real = os.path.realpath(os.fsdecode(path))
+        allowed = self._writable if writing else self._readable
+        if _SECRET.fullmatch(real) or not any(real == root or real.startswith(root + os.sep) for root in allowed):
+            self.refuse(f"{'write' if writing else 'read'} '{real}'")
+
+    def wrap(self) -> None:
+        """Wrap the functions of libraries that open files in C, as far as these are imported by now."""
+        for place, names, wrapper in _IN_C:
+            module, _, attribute = place.partition(":")
+            holder = sys.modules.get(module)
+            holder = getattr(holder, attribute, None) if attribute else holder
+            for name in names if holder is not None and (holder, names[0]) not in self._wrapped else ():
+                function = getattr(holder, name, None)
+                if function is not None:
+                    self._wrapped[holder, name] = function
+                    setattr(holder, name, wrapper(self, name, function))
+
+    def unwrap(self) -> None:
+        """Put the functions back."""
+        for (holder, name), function in self._wrapped.items():
+            setattr(holder, name, function)
+        self._wrapped.clear()
+
+    def refuse(self, what: str) -> None:
+        """Raise, and remember it."""
+        self.refused.append(what)
+        raise RefusedError(f"the file tried to {what} while it was loaded")
+
+
+def _is_importing() -> bool:
+    """Whether the code that runs is that of a module being imported. Only installed modules can be: others cannot be read."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == "exec_module" and frame.f_code.co_filename.startswith("<frozen importlib."):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _libraries() -> set[str]:
+    """Where Python and its libraries lie, from which modules may still be imported."""
+    folders = {sys.prefix, sys.base_prefix, *sysconfig.get_paths().values(), *site.getsitepackages()}
+    folders.add(site.getusersitepackages())
+    # Packages that are installed in place, ramet among them.
+    for module in list(sys.modules.values()):
+        spec = getattr(module, "__spec__", None)
+        folders.update(spec.submodule_search_locations or () if isinstance(spec, ModuleSpec) else ())
+    # Keras' own settings, and those of the Keras in TensorFlow, which may be imported late.
+    home = os.environ.get("KERAS_HOME") or Path("~/.keras").expanduser()
+    folders.add(str(Path(home) / "keras.json"))
+    return {os.path.realpath(folder) for folder in folders if folder}
+
+
+def _caches() -> list[str]:
+    """Where JAX keeps what it has compiled, if it was told to."""
+    jax = sys.modules.get("jax")
+    folder = None if jax is None else jax.config.jax_compilation_cache_dir
+    return [os.path.realpath(folder)] if folder else []
+
+
+class _Hook:
+    """The one audit hook: it cannot be taken away again, and does nothing while no guard is in force."""
+
+    def __init__(self) -> None:
+        self.guard: Guard | None = None
+        self.lock = threading.Lock()
+        self._is_added = False
+
+    def add(self) -> None:
+        if not self._is_added:
+            sys.addaudithook(self._told)
+            self._is_added = True
+
+    def _told(self, event: str, args: tuple[Any, ...]) -> None:
+        guard = self.guard
+        if guard is not None:
+            guard.check(event, args)
+
+
+_HOOK = _Hook()
+
+
+@contextlib.contextmanager
+def guarded(folder: Path) -> Iterator[Guard]:
+    """Refuse, in all threads, to open, start or reach anything but what lies in a folder, and libraries to import."""
+    with _HOOK.lock:
+        _HOOK.add()
+        guard = Guard(folder)
+        before = sys.dont_write_bytecode, tempfile.tempdir
+        sys.dont_write_bytecode, tempfile.tempdir = True, str(folder)
+        guard.wrap()
+        _HOOK.guard = guard
+        try:
+            yield guard
+        finally:
+            _HOOK.guard = None
+            guard.unwrap()
+            sys.dont_write_bytecode, tempfile.tempdir = before
+
+
+def _file_io(guard: Guard, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of TensorFlow's that takes a path, or two."""
+    writing = any(word in name for word in ("Append", "Copy", "Create", "Delete", "Rename", "Writable", "Write"))
+    paths = 2 if name.startswith(("Copy", "Rename")) else 1
+
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        for path in args[:paths]:
+            if isinstance(path, str | bytes):
+                guard.check_path(path, writing=writing)
+        return function(*args, **kwargs)
+
+    return checked
+
+
+def _operation(guard: Guard, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that runs, or adds to a graph, an operation of TensorFlow which is one of its arguments by name."""
+    place = _OPERATION_AT[name]
+
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        operation = str(args[place] if len(args) > place else kwargs.get("op_type"))
+        # Functions of the user's, which are made of operations, have names that begin so.
+        if not operation.startswith("__") and _FILE_OPERATION.search(operation):
+            guard.refuse(f"run the operation {operation} of TensorFlow")
+        return function(*args, **kwargs)
+
+    return checked
+
+
+def _hdf5(guard: Guard, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of h5py's that opens or makes a file. One that Python has opened before has no path."""
+    in_python = sys.modules["h5py.h5fd"].fileobj_driver
+
+    def checked(path: Any, *args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("fapl") is None or kwargs["fapl"].get_driver() != in_python:
+            guard.check_path(path, writing=name == "create")
+        return function(path, *args, **kwargs)
+
+    return checked
+
+
+def _library(guard: Guard, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of TensorFlow's that loads code."""
+
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        if not _is_importing():
+            guard.refuse("load a library")
+        return function(*args, **kwargs)
+
+    return checked
+
+
+# Where the name of the operation is among the arguments.
+_OPERATION_AT = {"TFE_Py_FastPathExecute": 1, "TFE_Py_Execute": 2, "_create_op_internal": 1}
+# Operations of TensorFlow that read, write or call something.
+_FILE_OPERATION = re.compile(
+    r"File|Reader|Dataset|Save|Restore|Checkpoint|PyFunc|PyCall|Summary|Library|LoadAndRemap|Iterator|Rpc|TPU"
+    r"|^Print|DecodeProto|FixedUnigram"
+)
+# Where files are opened without a word to Python: in a module, what holds the functions, their names, how they are wrapped.
+_Wrapper: TypeAlias = "Callable[[Guard, str, Callable[..., Any]], Callable[..., Any]]"
+_IN_C: tuple[tuple[str, tuple[str, ...], _Wrapper], ...] = (
+    (
+        "tensorflow.python.lib.io._pywrap_file_io",
+        (
+            *("FileExists", "DeleteFile", "ReadFileToString", "WriteStringToFile", "GetChildren", "GetMatchingFiles"),
+            *("CreateDir", "RecursivelyCreateDir", "CopyFile", "RenameFile", "DeleteRecursively", "IsDirectory"),
+            *("HasAtomicMove", "Stat", "WritableFile", "BufferedInputStream"),
+        ),
+        _file_io,
+    ),
+    ("tensorflow.python.pywrap_tfe", ("TFE_Py_FastPathExecute", "TFE_Py_Execute"), _operation),
+    ("tensorflow.python.framework.ops:Graph", ("_create_op_internal",), _operation),
+    ("tensorflow.python.client.pywrap_tf_session", ("TF_LoadLibrary", "TF_LoadPluggableDeviceLibrary"), _library),
+    ("h5py.h5f", ("open", "create"), _hdf5),
+)
