@@ -175,10 +175,10 @@ def test_a_class_of_a_package_is_named_by_its_registered_name():
         (
             """replace = 'a'
 layer.class_name = 'Lambda'
-layer.config.function = { class_name = 'function', module = 'builtins', config = 'eval' }""",
+layer.config.function = { class_name = 'function', module = 'builtins', config = 'relv' }""",
             "4:82",
-            "there is no function 'eval' in Keras",
-            None,
+            "there is no function 'relv' in Keras",
+            "relu",
         ),
     ],
 )

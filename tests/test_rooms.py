@@ -12,7 +12,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "src" / "ramet"
 
 # Lower rooms first: a room may import those before it.
-DATA = ("errors", "_arguments", "_graph", "_select", "_edit", "_diff", "_files", "_draw")
+DATA = ("errors", "_arguments", "_graph", "_select", "_diff", "_files", "_edit", "_draw")
 LIVE = ("_keras", "_twin", "_capture", "_build", "_weights", "_surgery")
 # The rooms on top, where everything meets.
 TOP = ("__init__", "__main__", "_api", "_cli", "_demo", "testing")

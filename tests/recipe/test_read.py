@@ -8,6 +8,7 @@ from ramet import anything, edits, named, of_class, where
 from ramet import edits as e
 from ramet._edit import LayerConfig, Recipe, RecipeError
 from ramet._edit import read_recipe as read
+from ramet._edit import recipe as recipe_module
 from ramet._edit.recipe_argument import WEIGHT_POLICIES
 
 MAKERS = {name: getattr(edits, name) for name in edits.__all__}
@@ -40,7 +41,7 @@ def read_text(text):
 
 
 def layer(class_name, **config):
-    return LayerConfig.of({"class_name": class_name, "config": config}, places={})
+    return LayerConfig.of({"class_name": class_name, "config": config})
 
 
 def error_of(text):
@@ -240,16 +241,18 @@ def test_a_text_that_is_no_toml_is_refused_where_it_goes_wrong(text, place):
             63,
             "compiled Python code",
         ),
-        ("{ class_name = 'Popen', module = 'subprocess' }", 34, "nothing is imported from 'subprocess'"),
-        ("{ class_name = 'X', module = 'os', registered_name = 'X' }", 30, "nothing is imported from 'os'"),
-        ("{ class_name = 'get_file', module = 'keras.utils' }", 37, "nothing is imported from 'keras.utils'"),
-        ("{ class_name = 'TFSMLayer', config = { filepath = '/x' } }", 16, "another file"),
+        ("{ class_name = 'Popen', module = 'subprocess' }", 16, "the class subprocess.Popen"),
+        ("{ class_name = 'X', module = 'os', registered_name = 'X' }", 16, "the class os.X"),
+        ("{ class_name = 'X', module = 'my_layers' }", 30, "nothing is imported from 'my_layers'"),
+        ("{ class_name = 'X', config = {}, module = 'keras_hub', registered_name = 'a>X' }", 43, "from 'keras_hub'"),
+        ("{ class_name = 'JaxLayer', registered_name = 'a>b' }", 16, "made of Python functions"),
+        ("{ class_name = 'get_file', module = 'keras.utils' }", 16, "keras.utils.get_file, which is no"),
+        ("{ class_name = 'TFSMLayer', config = { filepath = '/x' } }", 16, "loads the TensorFlow SavedModel"),
         ("{ class_name = 'TorchModuleWrapper' }", 16, "pickled"),
-        (
-            "{ class_name = 'A', config = { x = [1, { class_name = 'y', module = 'os' }] } }",
-            69,
-            "nothing is imported from 'os'",
-        ),
+        ("{ class_name = 'A', config = { x = [1, { class_name = 'y', module = 'os' }] } }", 55, "the class os.y"),
+        ("{ class_name = 'StringLookup', config = { vocabulary = 'words.txt' } }", 56, "words.txt"),
+        ("{ class_name = 'A', config = { x = 'https://example.org/x' } }", 36, "the address"),
+        ("{ class_name = 'A', config = { x = ['/etc/passwd'] } }", 37, "the path of a file"),
     ],
 )
 @pytest.mark.parametrize("line", ["replace = 'a'\nlayer", "update = 'a'\nactivation"])
@@ -258,6 +261,40 @@ def test_nothing_that_would_bring_code_is_taken_from_a_file(line, table, place, 
 
     assert reason in error.summary
     assert (error.line, error.column) == (3, place + len(line.splitlines()[1]) + 3)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a." * 60 + "a = 1",
+        "[" + "a." * 60 + "a]",
+        "x = " + "[" * 60 + "]" * 60,
+        "x = " + "{ a = " * 60 + "1" + " }" * 60,
+    ],
+)
+def test_deep_nesting_is_refused_before_anything_is_made_of_it(text, monkeypatch):
+    made = []
+    monkeypatch.setattr(recipe_module, "find_places", made.append)
+
+    assert "nested too deeply" in error_of(f"[[edit]]\nfreeze = 'a'\n{text}\n").summary
+    assert made == []
+
+
+def test_long_keys_and_texts_are_shortened_in_messages():
+    key = "k" * 100_000
+
+    assert len(str(error_of(f"{key} = 1\n"))) < 1000
+    assert len(str(error_of(f"[[edit]]\n{key} = 1\n"))) < 1000
+    assert len(str(error_of(f"[[edit]]\nfreeze = 'a'\n{key} = 1\n"))) < 1000
+
+
+def test_the_place_of_a_layer_is_looked_up_when_it_is_needed():
+    """Thousands of layers hold one page, not a list of places each."""
+    text = "".join(f"[[edit]]\nreplace = 'a{n}'\nlayer = {{ class_name = 'ReLU' }}\n" for n in range(100))
+    edits = read_text(text).edits
+
+    assert len({id(edit["layer"].page) for edit in edits}) == 1
+    assert edits[7]["layer"].place(("class_name",)) == "recipe:24:24"
 
 
 def test_a_registered_class_may_say_its_module():

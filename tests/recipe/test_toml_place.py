@@ -5,7 +5,7 @@ import tomllib
 import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 
-from ramet._edit.toml_place import find_places, line_and_column
+from ramet._edit.toml_place import find_places
 from tests.recipe.strategies import documents
 
 
@@ -65,7 +65,7 @@ def test_the_key_of_a_table_is_its_header():
 
     places = find_places(text)
 
-    where = {path: line_and_column(text, place) for path, place in places.keys.items()}
+    where = {path: places.position(place) for path, place in places.keys.items()}
     assert where == {
         ("edit", 0): (2, 1),
         ("edit", 0, "remove"): (3, 1),
@@ -88,14 +88,16 @@ def test_the_key_of_a_table_is_its_header():
 )
 def test_a_character_of_a_string_is_found_behind_escapes(value, index, column):
     text = f"x = {value}"
+    places = find_places(text)
 
-    assert line_and_column(text, find_places(text).inside(("x",), index)) == (1, column)
+    assert places.position(places.inside(("x",), index)) == (1, column)
 
 
 def test_a_character_is_found_in_the_line_where_it_stands():
     text = 'x = """\nab\ncd\\\n   e"""\n'
+    places = find_places(text)
 
-    found = [line_and_column(text, find_places(text).inside(("x",), index)) for index in range(6)]
+    found = [places.position(places.inside(("x",), index)) for index in range(6)]
 
     assert found == [(2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (4, 4)]
 

@@ -1,4 +1,4 @@
-"""A layer that does not exist yet, as a recipe describes it: the name of its class and its config."""
+"""A layer that does not exist yet, as a recipe describes it, and what a recipe may hold."""
 
 from __future__ import annotations
 
@@ -6,41 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from ramet._edit.recipe_page import Page
 from ramet._edit.toml_place import KeyPath
+from ramet._files import Finding, judge_value
 from ramet._graph import FrozenDict, freeze_dict, thaw
 
-__all__ = ["FROM_OLD", "LayerConfig", "objects_in", "unsafe"]
+__all__ = ["FROM_OLD", "LayerConfig", "objects_in", "refused"]
 
 # { from_old = "units" } in a config stands for that setting of the layer that is replaced.
 FROM_OLD = "from_old"
 
-# Where Keras keeps what a config may name. From elsewhere comes what the user has registered, by its registered name:
-# nothing is imported because a file says so.
-_MODULES = frozenset(
-    {
-        "keras",
-        "keras.activations",
-        "keras.constraints",
-        "keras.dtype_policies",
-        "keras.initializers",
-        "keras.layers",
-        "keras.models",
-        "keras.quantizers",
-        "keras.random",
-        "keras.regularizers",
-        "keras.src.models.functional",
-        "keras.src.models.sequential",
-    }
-)
-# These bring code of their own, or run what lies in another file.
-_RUN_CODE = {
-    "__lambda__": "it is compiled Python code",
-    "__typespec__": "it names any class of a backend",
-    "FlaxLayer": "it is made of Python functions",
-    "JaxLayer": "it is made of Python functions",
-    "TFSMLayer": "it runs what lies in another file",
-    "TorchModuleWrapper": "it holds pickled Python objects",
-}
+_OF_FUNCTIONS = ("FlaxLayer", "JaxLayer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +29,8 @@ class LayerConfig:
         module: Where Keras keeps the class; found when left out.
         registered_name: The name the class is registered by: `package>Name`.
         holds_old: Whether it gets the old layer as its `layer`, as wrappers do.
-        places: Where in a file the keys and values of its parts stand, for messages.
+        page: The recipe it was read from, for messages; None if it was not.
+        path: Where it stands in that recipe.
     """
 
     class_name: str
@@ -61,11 +38,12 @@ class LayerConfig:
     module: str | None = None
     registered_name: str | None = None
     holds_old: bool = False
-    places: tuple[tuple[KeyPath, tuple[str, str]], ...] = field(default=(), compare=False, repr=False)
+    page: Page | None = field(default=None, compare=False, repr=False)
+    path: KeyPath = field(default=(), compare=False, repr=False)
 
     @classmethod
     def of(
-        cls, table: dict[str, Any], *, holds_old: bool = False, places: dict[KeyPath, tuple[str, str]]
+        cls, table: dict[str, Any], *, holds_old: bool = False, page: Page | None = None, path: KeyPath = ()
     ) -> LayerConfig:
         """From a table with the keys of a Keras config."""
         return cls(
@@ -74,7 +52,8 @@ class LayerConfig:
             table.get("module"),
             table.get("registered_name"),
             holds_old,
-            tuple(places.items()),
+            page,
+            path,
         )
 
     def table(self) -> dict[str, Any]:
@@ -90,10 +69,10 @@ class LayerConfig:
             path: The keys that lead to it.
             key: Whether its key is meant, and not its value.
         """
-        known = dict(self.places)
-        while path and path not in known:
-            path = path[:-1]
-        return known[path][not key] if path in known else None
+        if self.page is None:
+            return None
+        whole = (*self.path, *path)
+        return self.page.at_key(whole) if key else self.page.at_value(whole)
 
     def __str__(self) -> str:
         settings = ", ".join(f"{name}={value!r}" for name, value in thaw(self.config).items())
@@ -115,14 +94,35 @@ def objects_in(value: object) -> Iterator[tuple[KeyPath, dict[str, Any]]]:
             waiting += [((*path, number), part) for number, part in enumerate(item)]
 
 
-def unsafe(table: dict[str, Any]) -> tuple[str, str] | None:
-    """Which key of the description of an object would let a file bring code, and why; None when none does."""
+def refused(value: Any, key: str = "layer") -> tuple[KeyPath, str] | None:
+    """Return the place of the first part of a value that a recipe must not hold, and the reason; None if there is none.
+
+    A recipe is judged as a model file is, and more strictly: nothing is opened because of it, and classes and functions
+    that are not of Keras must be registered.
+    """
+    for steps, part, finding in _judged(value, key):
+        if finding.severity == "unsafe" or finding.kind not in ("class", "function"):
+            named = isinstance(part, dict) and "class_name" in part
+            return (*steps, "class_name") if named else steps, finding.what[0].lower() + finding.what[1:].rstrip(".")
+        if isinstance(part, dict) and part.get("class_name") in _OF_FUNCTIONS:
+            return (*steps, "class_name"), f"a {part['class_name']} is made of Python functions"
+        if isinstance(part, dict) and _imports(part, finding):
+            return (*steps, "module"), f"nothing is imported from '{part['module']}' because of a recipe"
+    return None
+
+
+def _judged(value: Any, key: str) -> Iterator[tuple[KeyPath, Any, Finding]]:
+    yield from judge_value(value, key)
+    for path, table in objects_in(value):
+        if "config" not in table:  # a recipe may leave it out
+            for steps, part, finding in judge_value({**table, "config": {}}, key):
+                yield (*path, *steps), part, finding
+
+
+def _imports(table: dict[str, Any], finding: Finding) -> bool:
+    """Whether only the module that a table names could have its class or function."""
     name, module, registered = (table.get(key) for key in ("class_name", "module", "registered_name"))
-    own = str(name).rpartition(">")[2]
-    if own in _RUN_CODE and ">" not in str(registered):
-        return "class_name", f"'{own}' is not made from a file, because {_RUN_CODE[own]}"
-    if module is None or module in _MODULES or (module == "builtins" and name == "function"):
-        return None
-    if isinstance(registered, str) and registered not in (name, "function"):
-        return None  # the module is a remark: the class is looked up among the registered ones
-    return "module", f"nothing is imported from '{module}' because a file says so"
+    by_name = isinstance(registered, str) and registered not in (name, "function")
+    # Keras imports some packages of its own accord, whatever is registered.
+    by_name = by_name and not str(module).startswith("keras_")
+    return finding.severity == "trust" and bool(module) and module != "builtins" and not by_name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from ramet._edit.toml_place import KeyPath, find_places
 from ramet._graph import Shown, escape
 
 __all__ = ["Recipe", "read_recipe"]
+
+# Keys of an edit that are compared with the names of edits, for a suggestion.
+_KEYS_COMPARED = 20
 
 Makers = Mapping[str, Callable[..., Edit]]
 
@@ -126,8 +130,8 @@ def _kind(page: Page, path: KeyPath, table: dict[str, Any], makers: Makers) -> s
         raise problem(
             page.at_key(path), "Cannot read the edit: it is empty", fix='write, say, freeze = "encoder/*" under it.'
         )
-    near = {key: difflib.get_close_matches(key, makers, n=1) for key in table}
-    meant = next((key for key in table if near[key]), first)
+    near = {key: difflib.get_close_matches(key, makers, n=1) for key in itertools.islice(table, _KEYS_COMPARED)}
+    meant = next((key for key in near if near[key]), first)
     raise problem(
         page.at_key((*path, meant)),
         f"Cannot read the edit: there is no edit '{meant}'",

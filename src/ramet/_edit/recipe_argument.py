@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ramet._edit.layer_config import LayerConfig, objects_in, unsafe
+from ramet._edit.layer_config import LayerConfig, refused
 from ramet._edit.recipe_page import Page, problem
 from ramet._edit.selector_text import read_selector
 from ramet._edit.selector_token import SelectorTextError
@@ -158,7 +158,7 @@ def _layer(page: Page, path: KeyPath, value: Any, *, holds_old: bool) -> LayerCo
     if not isinstance(value.get("config", {}), dict):
         raise _wrong(page, (*path, "config"), "config", "a table of settings", value["config"])
     _check_plain(page, path, "layer", value)
-    return LayerConfig.of(value, holds_old=holds_old, places=page.below(path))
+    return LayerConfig.of(value, holds_old=holds_old, page=page, path=path)
 
 
 def _setting(page: Page, path: KeyPath, name: str, value: Any) -> Any:
@@ -169,16 +169,14 @@ def _setting(page: Page, path: KeyPath, name: str, value: Any) -> Any:
 
 def _check_plain(page: Page, path: KeyPath, name: str, value: Any) -> None:
     """Refuse what would bring code, and what no config holds."""
-    for inner, table in objects_in(value):
-        wrong = unsafe(table)
-        if wrong is not None:
-            key, reason = wrong
-            raise problem(
-                page.at_value((*path, *inner, key)),
-                f"Cannot take '{name}' from a recipe: {reason}",
-                fix="register the class with keras.saving.register_keras_serializable and give its registered_name, "
-                "or make the edit in Python.",
-            )
+    if (wrong := refused(value, name)) is not None:
+        steps, reason = wrong
+        raise problem(
+            page.at_value((*path, *steps)),
+            f"Cannot take '{name}' from a recipe: {reason}",
+            fix="register the class with keras.saving.register_keras_serializable and give its registered_name, "
+            "or make the edit in Python.",
+        )
     waiting: list[tuple[KeyPath, Any]] = [(path, value)]
     while waiting:
         place, item = waiting.pop()

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ramet._edit.toml_place import KeyPath, Places, line_and_column
+from ramet._edit.toml_place import KeyPath, Places
+from ramet._graph import shortened
 from ramet.errors import RecipeError
 
 __all__ = ["Page", "problem"]
+
+# Keys and values of a recipe may be of any length.
+_LONGEST = 300
 
 
 class Page:
@@ -33,16 +37,11 @@ class Page:
         """Where a character of a string stands."""
         return self._told(self._places.inside(path, index))
 
-    def below(self, path: KeyPath) -> dict[KeyPath, tuple[str, str]]:
-        """Where the keys and values inside a value stand, by the path from there on."""
-        inner = [key for key in self._places.keys if key[: len(path)] == path]
-        return {key[len(path) :]: (self.at_key(key), self.at_value(key)) for key in (path, *inner)}
-
     def _told(self, place: int) -> str:
-        line, column = line_and_column(self._places.text, place)
+        line, column = self._places.position(place)
         return f"{self.name}:{line}:{column}"
 
 
 def problem(place: str, reason: str, **parts: Any) -> RecipeError:
     """The error about one place of a recipe."""
-    return RecipeError(f"{place}: {reason}.", path=place, **parts)
+    return RecipeError(f"{place}: {shortened(reason, _LONGEST)}.", path=place, **parts)

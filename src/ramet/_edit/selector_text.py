@@ -27,6 +27,9 @@ _WORDS: dict[str, object] = {"True": True, "False": False, "None": None, "true":
 _EXPRESSION = re.compile(r"\w\(|[&|]|^\s*[~('\"]")
 # Brackets inside brackets: nobody writes more by hand, and Python's own stack holds it easily.
 _DEEPEST = 50
+# Characters of one selector, and classes of characters in its globs, which take time by the square of their number.
+_LONGEST = 5_000
+_MOST_BRACKETS = 100
 
 
 def read_selector(text: str) -> Selector:
@@ -35,6 +38,8 @@ def read_selector(text: str) -> Selector:
     Raises:
         SelectorTextError: It is neither.
     """
+    if len(text) > _LONGEST or text.count("[") > _MOST_BRACKETS:
+        raise SelectorTextError("it is too long", 0, fix="split it into several edits.")
     if not text.strip():
         raise SelectorTextError("it is empty", 0, fix="write a glob over paths, or 'anything()' for every op.")
     return _Reader(text).read() if is_expression(text) else as_selector(text)

@@ -5,12 +5,13 @@ The text is known to be valid, so whatever follows from the grammar is not check
 
 from __future__ import annotations
 
+import bisect
 import re
 import tomllib
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-__all__ = ["KeyPath", "Places", "find_places", "line_and_column"]
+__all__ = ["KeyPath", "Places", "find_places"]
 
 # The keys and the positions in lists that lead to a value: ("edit", 0, "layer", "config").
 KeyPath: TypeAlias = tuple[str | int, ...]
@@ -37,13 +38,20 @@ class Places:
 
     Attributes:
         text: The text.
+        lines: Where each line begins.
         keys: Where the key stands; for `[[edit]]`, where the table begins.
         values: Where the value begins and ends. Tables with a header of their own have none.
     """
 
     text: str
+    lines: list[int]
     keys: dict[KeyPath, int] = field(default_factory=dict)
     values: dict[KeyPath, tuple[int, int]] = field(default_factory=dict)
+
+    def position(self, place: int) -> tuple[int, int]:
+        """The line and the column of a character, both from 1."""
+        line = bisect.bisect_right(self.lines, place)
+        return line, place - self.lines[line - 1] + 1
 
     def key(self, path: KeyPath) -> int:
         """Where a key stands, or the nearest above it that is written out."""
@@ -75,11 +83,6 @@ class Places:
                 index -= 1
 
 
-def line_and_column(text: str, place: int) -> tuple[int, int]:
-    """The line and the column of a character, both from 1."""
-    return text.count("\n", 0, place) + 1, place - text.rfind("\n", 0, place)
-
-
 def find_places(text: str) -> Places:
     """The places of all keys and values of a text that `tomllib` reads, without carriage returns."""
     return _Scanner(text).scan()
@@ -89,7 +92,7 @@ class _Scanner:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
-        self._places = Places(text)
+        self._places = Places(text, [0, *(found.end() for found in re.finditer("\n", text))])
         self._lengths: dict[KeyPath, int] = {}  # of the lists that are made of [[tables]]
 
     def scan(self) -> Places:

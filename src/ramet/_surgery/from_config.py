@@ -9,8 +9,10 @@ from typing import Any
 
 import keras
 
-from ramet._edit import FROM_OLD, Edit, LayerConfig, RecipeError, objects_in, unsafe
+from ramet._edit import FROM_OLD, Edit, LayerConfig, RecipeError, objects_in, refused
+from ramet._files import judge_value
 from ramet._keras.counters import names_untouched
+from ramet._keras.reload import safe_mode
 
 __all__ = ["as_factory", "check_layers"]
 
@@ -43,9 +45,12 @@ def _factory(wanted: LayerConfig) -> Callable[[Any], Any]:
         cls = _completed(wanted, table)
         _check_settings(wanted, cls)
         _take_from_old(wanted, table, old)
+        for steps, _, finding in judge_value(table, "layer"):
+            if finding.kind == "file" and finding.severity == "unsafe":
+                raise _cannot(wanted, steps, finding.what.rstrip("."), fix="make the edit in Python.")
         try:
             # Names are those that Keras would begin with: a recipe gives the same names each time.
-            with names_untouched():
+            with names_untouched(), safe_mode():
                 return _made(wanted, cls, table, old)
         except RecipeError:
             raise
@@ -77,11 +82,11 @@ def _is_object(value: Any) -> bool:
 
 def _completed(wanted: LayerConfig, table: dict[str, Any]) -> type:
     """Write into each description of an object where its class is; the class of the layer."""
+    wrong = refused(table)
+    if wrong is not None:  # checked again: not every layer config was read from a file
+        raise _cannot(wanted, *wrong, fix="make the edit in Python.")
     found: type | None = None
     for path, item in objects_in(table):
-        wrong = unsafe(item)
-        if wrong is not None:  # asked again: not every layer config was read from a file
-            raise _cannot(wanted, (*path, wrong[0]), wrong[1], fix="make the edit in Python.")
         if item["class_name"] in _DATA:
             continue
         if item["class_name"] == "function":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -9,8 +10,10 @@ from typing import Any
 import keras
 
 from ramet._build.build_like import build_like
+from ramet._edit import objects_in
 from ramet._keras import randomness
 from ramet._keras.counters import names_untouched
+from ramet._keras.reload import safe_mode
 from ramet.errors import EditError
 
 
@@ -46,7 +49,9 @@ def made_twice(
         except Exception as error:
             raise _cannot(layer, path, error) from error
         try:
-            changed = drawn_alike(lambda: make(settings, shapes), seed)
+            # Serialised objects in settings may come from a recipe.
+            with safe_mode() if any(objects_in(settings)) else contextlib.nullcontext():
+                changed = drawn_alike(lambda: make(settings, shapes), seed)
         except Exception as error:
             said = ", ".join(f"{name}={value!r}" for name, value in settings.items())
             raise EditError(
