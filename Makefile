@@ -12,6 +12,8 @@ BACKENDS := jax torch tensorflow
 # tensorflow-cpu is not built for every system; there the full package is the CPU one.
 TF       := $(if $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -)),tensorflow-cpu,tensorflow)
 # torch is pinned: the tests look at attributes of its modules and parameters one by one. JAX is: they set flags of XLA.
+# tf_keras reads and writes the files of Keras 2. It asks for a TensorFlow package by another name, and is installed alone.
+TF_KERAS   := tf_keras==2.21.0
 FOR_TEST   := -e ".[jax,dev]" jax==0.10.2 torch==2.13.0 $(TF) flax
 FOR_DEMO   := -e ".[jax]"
 # modelscan looks at .keras files only where TensorFlow is installed, and at .h5 files only with h5py.
@@ -104,10 +106,12 @@ verdict = if [ -n "$$failed" ]; then echo "failed on:$$failed"; exit 1; fi; echo
 
 .venv/.ready: size := torch, tensorflow, jax: 3 GB or more, a few minutes
 .venv/.ready: packages := $(FOR_TEST)
+.venv/.ready: alone := $(TF_KERAS)
 .venv-demo/.ready: size := jax: about 700 MB, a minute or two
 .venv-demo/.ready: packages := $(FOR_DEMO)
 .venv-oldest/.ready: size := the oldest supported Keras with jax and tensorflow: 2 GB, a few minutes
 .venv-oldest/.ready: packages := $(FOR_OLDEST)
+.venv-oldest/.ready: alone := $(TF_KERAS)
 .venv-scanners/.ready: size := other scanners of model files, with tensorflow: 1.5 GB, a minute or two
 .venv-scanners/.ready: packages := $(FOR_SCANNERS)
 
@@ -118,6 +122,7 @@ verdict = if [ -n "$$failed" ]; then echo "failed on:$$failed"; exit 1; fi; echo
 	rm -f $@; \
 	{ $(usable) || "$$python" -m venv --clear $(@D); } \
 	  && $(@D)/bin/python -m pip install -q --disable-pip-version-check $(packages) \
+	  && { [ -z "$(alone)" ] || $(@D)/bin/python -m pip install -q --disable-pip-version-check --no-deps $(alone); } \
 	  || { echo "ramet: $(@D) could not be set up, for the reason above; run the same command again to go on." >&2; exit 1; }; \
 	touch $@
 

@@ -17,10 +17,11 @@ from pathlib import Path
 from bench.table import grid
 from ramet._files import scan
 from ramet.errors import ModelFileError
-from tests.files import build, hostile
+from tests.files import attack, build, hostile
 from tests.files.clean import CLEAN as CLEAN_FILES
 
 CODE, REACH, HARM, CLEAN = "brings or names code", "reaches other files", "made to harm", "clean"
+CROSSED = "payload in any position"
 FOUND = "found"
 
 # Of the corpus of configs, those that bring no code and name none: they have other files or addresses read.
@@ -78,7 +79,7 @@ def main(python: str) -> None:
     with tempfile.TemporaryDirectory(prefix="ramet-scanners-") as folder:
         samples = list(corpus(Path(folder)))
         others = _others(python, samples)
-        said = {sample: {"ramet": _ramet(sample.path), **others["said"][str(sample.path)]} for sample in samples}
+        said = {sample: {"ramet": _ramet(sample), **others["said"][str(sample.path)]} for sample in samples}
     versions = ", ".join(f"{name} {version}" for name, version in others["versions"].items())
     sys.stdout.write(f"{render(said)}\n\nramet of this tree; {versions}\n")
 
@@ -103,16 +104,43 @@ def corpus(folder: Path) -> Iterator[Sample]:
         data = build.weights(build.DENSE_WEIGHTS, edit=edit)
         group = REACH if name in ("external_link", "external_storage", "virtual") else HARM
         yield sample(f"weights_{name}", group, ".keras", lambda path, data=data: build.archive(path, arrays=data))
+    yield from _crossed(folder)
     for name, write in CLEAN_FILES.items():
         yield sample(f"clean_{name}", CLEAN, ".h5" if name.endswith("keras_2") else ".keras", write)
+
+
+def _crossed(folder: Path) -> Iterator[Sample]:
+    """Every payload of the attacks, in every position that Keras reaches, in every container."""
+    for container in (".keras", ".h5"):
+        make, load, write = attack.CONTAINERS[container]
+        config = make()
+        places = attack.reached(config, load)
+        for name, payload in attack.PAYLOADS.items():
+            for number, place in enumerate(places):
+                stem = f"{name}_{container.strip('.')}_{number}"
+                path = folder / f"{stem}{container}"
+                write(path, attack.put(config, place, payload(folder)))
+                yield Sample(f"{name.replace('_', ' ')} ({container})", CROSSED, path)
+    for container, write_weights in attack.WEIGHT_CONTAINERS.items():
+        for name, put in attack.WEIGHT_PAYLOADS.items():
+            for number, place in enumerate(attack.WEIGHT_PLACES):
+                inside = folder / f"{name}_{container.strip('.')}_{number}_weights"
+                inside.mkdir()
+                path = write_weights(inside, attack.weights_with(place, put, folder))
+                yield Sample(f"weights: {name.replace('_', ' ')} ({container})", HARM, path)
 
 
 def render(said: dict[Sample, dict[str, str]]) -> str:
     """One line a file, then the sums: how many each scanner found of every group, and false alarms."""
     scanners = list(next(iter(said.values())))
-    rows = [[sample.name, sample.group, *(words[scanner] for scanner in scanners)] for sample, words in said.items()]
+    by_name: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for sample, words in said.items():
+        by_name.setdefault((sample.name, sample.group), []).append(words)
+    rows = [
+        [*key, *(_together([one[scanner] for one in words]) for scanner in scanners)] for key, words in by_name.items()
+    ]
     sums = []
-    for group in (CODE, REACH, HARM, CLEAN):
+    for group in (CODE, CROSSED, REACH, HARM, CLEAN):
         answers = [words for sample, words in said.items() if sample.group == group]
         counts = [sum(words[scanner] == FOUND for words in answers) for scanner in scanners]
         label = "false alarms, clean files" if group == CLEAN else f"found, {group}"
@@ -120,12 +148,21 @@ def render(said: dict[Sample, dict[str, str]]) -> str:
     return "\n".join([*grid(["file", "what it is", *scanners], rows), "", *grid(["sum", *scanners], sums)])
 
 
-def _ramet(path: Path) -> str:
+def _together(answers: list[str]) -> str:
+    """What a scanner says of files that differ by the position of a payload only."""
+    if len(set(answers)) == 1:
+        return answers[0]
+    return f"{sum(answer == FOUND for answer in answers)} of {len(answers)} found"
+
+
+def _ramet(sample: Sample) -> str:
     try:
-        verdict = scan(path).verdict
+        # Weights of the crossed files are clean: no process is needed to read them.
+        verdict = scan(sample.path, isolated=sample.group != CROSSED).verdict
     except ModelFileError:
         return "error"
-    return FOUND if verdict == "unsafe" else "clean" if verdict == "safe" else verdict
+    # A file that needs trust is not called safe; no other scanner makes the difference.
+    return "clean" if verdict == "safe" else FOUND
 
 
 def _others(python: str, samples: list[Sample]) -> dict[str, dict[str, dict[str, str]]]:

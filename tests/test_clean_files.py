@@ -1,6 +1,11 @@
 """Files of everything that Keras can save are safe to `ramet scan`, and the commands that load take them."""
 
+import contextlib
+import importlib.util
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 
 import absl.logging
 import keras
@@ -8,6 +13,7 @@ import pytest
 
 from ramet._files import scan
 from ramet._files.scan.config import scan_config
+from ramet._keras.guard import guarded
 from tests.support.corpus import NO_H5, NOT_CLEAN, NOT_TRAINED, TORCH_OPTIMIZERS, missing, samples, train_if_possible
 
 SAMPLES = {sample.name: sample for sample in samples()}
@@ -37,6 +43,10 @@ def test_a_file_of_every_class_is_safe(tmp_path, name):
         model.save(path)
 
     assert {path.name: scan(path, isolated=False).findings for path in paths} == {path.name: () for path in paths}
+    # Nothing in it is mistaken for an attack while it is loaded. Whether Keras can load it is another matter.
+    with guarded(tmp_path) as guard, contextlib.suppress(Exception):
+        keras.saving.load_model(tmp_path / "m.keras")
+    assert guard.refused == []
 
 
 def test_every_public_class_of_keras_is_accounted_for():
@@ -99,3 +109,19 @@ def test_only_the_listed_classes_of_these_modules_are_safe(module, name):
     findings = list(scan_config({"compile_config": {"optimizer": record}}, "m", "config"))
 
     assert [finding.severity for finding in findings] == ["unsafe"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    importlib.util.find_spec("tf_keras") is None,
+    reason="tf_keras, which writes them, is not installed; `make test` does",
+)
+def test_files_of_keras_2_are_safe(tmp_path):
+    command = [sys.executable, "-m", "tests.files.clean_tf_keras", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[1])
+    assert done.returncode == 0, done.stderr[-2000:]
+
+    found = {path.name: scan(path, isolated=False).findings for path in sorted(tmp_path.iterdir())}
+
+    assert len(found) >= 300
+    assert {name: findings for name, findings in found.items() if findings} == {}

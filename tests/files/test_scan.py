@@ -218,3 +218,20 @@ def test_limits_can_be_narrowed(tmp_path):
 def test_a_file_without_a_config_cannot_be_scanned(tmp_path):
     with pytest.raises(ModelFileError, match=r"holds no 'config\.json'"):
         scan(archive(tmp_path / "m.keras", None))
+
+
+def test_weights_that_may_be_pickles_are_unsafe(tmp_path):
+    path = archive(tmp_path / "m.keras", arrays=None, files={"model.weights.npz": b"PK"})
+
+    assert [(one.severity, one.kind) for one in scan(path).findings] == [("unsafe", "pickle")]
+
+
+@pytest.mark.parametrize("name", ["saved_model.pb", "saved_model.pbtxt", "keras_metadata.pb"])
+def test_a_folder_that_is_a_saved_model_as_well_is_unsafe(tmp_path, name):
+    with zipfile.ZipFile(archive(tmp_path / "m.keras")) as file:
+        file.extractall(tmp_path / "m")
+    assert scan(tmp_path / "m").verdict == "safe"
+
+    (tmp_path / "m" / name).write_bytes(b"")
+
+    assert scan(tmp_path / "m").verdict == "unsafe"

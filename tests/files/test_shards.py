@@ -2,12 +2,13 @@
 
 import json
 
+import h5py
 import numpy as np
 import pytest
 
 from ramet.__main__ import main
 from ramet._files import HostileFileError, Limits, ModelFileError, read_archive, scan, show_lines
-from tests.files.build import TINY, sharded, weights
+from tests.files.build import DENSE_WEIGHTS, TINY, sharded, weights
 
 FIRST, SECOND = "m_00000.weights.h5", "m_00001.weights.h5"
 KERNEL = np.arange(8, dtype="float32").reshape(4, 2)
@@ -244,3 +245,22 @@ def test_code_in_the_attributes_of_a_shard_is_nothing(tmp_path):
 
     with read_archive(path) as file:
         assert (file.kind, file.config) == ("weights", None)
+
+
+def test_a_first_shard_that_the_map_does_not_tell_of_is_unsafe(tmp_path):
+    """Keras opens it before it looks at the map, and reads from it what the map does not tell of."""
+    hostile = weights({}, edit=lambda file: file.__setitem__("layers", h5py.ExternalLink("/etc/passwd", "/")))
+    path = sharded(tmp_path / "m.weights.json", {"m_00001.weights.h5": DENSE_WEIGHTS})
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(TINY))
+    sharded(folder / "model.weights.json", {"model_00001.weights.h5": DENSE_WEIGHTS})
+    assert scan(path).verdict == scan(folder).verdict == "safe"
+
+    (tmp_path / "m_00000.weights.h5").write_bytes(hostile)
+    (folder / "model_00000.weights.h5").write_bytes(hostile)
+
+    for file in (path, folder):
+        assert [finding.kind for finding in scan(file).findings if finding.severity == "unsafe"] == ["shard"]
+    with pytest.raises(HostileFileError, match="Keras opens it first"):
+        read_archive(path)

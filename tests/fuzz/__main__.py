@@ -5,6 +5,7 @@ import secrets
 import sys
 from pathlib import Path
 
+from tests.fuzz import differential
 from tests.fuzz.campaign import Campaign
 
 
@@ -21,15 +22,35 @@ def main():
     parser.add_argument(
         "--keep", type=Path, default=Path("build/fuzz"), help="folder for inputs that went wrong (default: build/fuzz)"
     )
+    parser.add_argument(
+        "--differential",
+        choices=("keras", "tf_keras"),
+        nargs="?",
+        const="keras",
+        help="load each with this library in a watched process, and look for what the scan does not report",
+    )
     options = parser.parse_args()
     seed = secrets.randbelow(2**32) if options.seed is None else options.seed
     sys.stdout.write(f"{options.count:,} inputs, seed {seed}, {options.jobs} processes\n")
+    if options.differential:
+        return _differential(options, seed)
     campaign = Campaign(options.count, seed, jobs=options.jobs, seconds=options.seconds, keep=options.keep)
     summary = campaign.run(lambda text: sys.stderr.write(f"{text}\n"))
     sys.stdout.write(f"\n{summary}\n")
     for number, (kind, text) in sorted(summary.wrong.items())[:20]:
         sys.stdout.write(f"\nwrong: {kind}, kept in {options.keep / f'{seed}-{number}'}\n{text.rstrip()}\n")
     return 1 if summary.wrong else 0
+
+
+def _differential(options, seed):
+    counts, wrong = differential.campaign(
+        options.count, seed, jobs=options.jobs, keep=options.keep, loader=options.differential
+    )
+    sys.stdout.write("\n".join(f"{answer}: {count:,}" for answer, count in sorted(counts.items())) + "\n")
+    for number, happened in sorted(wrong.items()):
+        sys.stdout.write(f"wrong: called safe, kept in {options.keep}/{seed}-{number}.*: {', '.join(happened)}\n")
+    sys.stdout.write(f"{len(wrong):,} wrong\n")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

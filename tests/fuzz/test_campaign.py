@@ -1,5 +1,6 @@
 """A short campaign, and that a campaign finds what is wrong."""
 
+import importlib.util
 import os
 import random
 import signal
@@ -8,6 +9,7 @@ import time
 
 import pytest
 
+from tests.fuzz import differential
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.case import KINDS, make
 from tests.fuzz.mutate import mutated_values
@@ -28,6 +30,36 @@ def test_files_with_anything_in_them_are_read_or_refused(tmp_path):
 def test_an_input_is_the_same_whenever_it_is_made():
     assert [make(7, number) for number in range(40)] == [make(7, number) for number in range(40)]
     assert make(7, 0) != make(8, 0)
+
+
+# The scan beside a loader.
+
+
+@pytest.mark.slow
+def test_nothing_happens_that_the_scan_did_not_report(tmp_path):
+    counts, wrong = differential.campaign(150, 1, jobs=1, keep=tmp_path)
+
+    assert wrong == {}
+    assert counts["safe"] > 5
+    assert counts["unsafe"] > 20
+
+
+def plant_a_blind_scan():
+    from ramet._files.scan import config
+
+    for judge in ("judge_object", "judge_layer", "judge_text"):
+        setattr(config, judge, lambda place: iter(()))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("tf_keras") is None, reason="tf_keras is not installed; `make test` does")
+def test_a_hole_in_the_scan_is_found_and_kept(tmp_path):
+    counts, wrong = differential.campaign(
+        150, 1, jobs=1, keep=tmp_path, loader="tf_keras", prepare=f"{__name__}:plant_a_blind_scan"
+    )
+
+    assert wrong, counts
+    assert len(list(tmp_path.iterdir())) == len(wrong)
 
 
 # Mistakes, planted in the process that looks at inputs.

@@ -1,0 +1,318 @@
+"""The second line of defence: what the scan is told to pass is refused while it is loaded."""
+
+import argparse
+import contextlib
+import marshal
+import os
+import pickle
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import urllib.request
+from pathlib import Path
+
+import keras
+import pytest
+
+import ramet._files
+from ramet._cli import loading
+from ramet._keras import safe_load
+from ramet._keras.guard import RefusedError, guarded
+from ramet.errors import UnsafeFileError
+
+BACKEND = keras.backend.backend()
+
+
+def _read(outside):
+    (outside / "secret").read_text()
+
+
+def _write(outside):
+    (outside / "written").write_text("x")
+
+
+def _delete(outside):
+    (outside / "secret").unlink()
+
+
+def _rename(outside):
+    (outside / "secret").rename(outside / "renamed")
+
+
+def _program(outside):
+    subprocess.run(["touch", str(outside / "written")], check=True)
+
+
+def _shell(outside):
+    os.system(f"touch {outside / 'written'}")  # what is refused is tested
+
+
+def _process(outside):
+    if os.fork() == 0:
+        os._exit(0)
+
+
+def _connection(outside):
+    with socket.socket() as one:
+        one.connect(("127.0.0.1", 9))
+
+
+def _address(outside):
+    socket.getaddrinfo("localhost", 80)
+
+
+def _download(outside):
+    urllib.request.urlopen("http://127.0.0.1:9/x", timeout=1)
+
+
+def _unpickle(outside):
+    pickle.loads(pickle.dumps(Path))
+
+
+def _code(outside):
+    marshal.loads(marshal.dumps(compile("1", "x", "eval")))
+
+
+def _module(outside):
+    sys.path.insert(0, str(outside))
+    try:
+        __import__("ramet_test_module")
+    finally:
+        sys.path.remove(str(outside))
+
+
+def _thread(outside):
+    """An error in a thread reaches nobody; that it was tried is remembered all the same."""
+    thread = threading.Thread(target=_quietly, args=(outside,))
+    thread.start()
+    thread.join()
+
+
+def _quietly(outside):
+    with contextlib.suppress(Exception):
+        _read(outside)
+
+
+def _hdf5(outside):
+    import h5py
+
+    h5py.File(outside / "written", "w").close()
+
+
+def _environment(outside):
+    Path("/proc/self/environ").read_bytes()
+
+
+def _operation(outside):
+    import tensorflow as tf
+
+    tf.io.read_file(str(outside / "secret"))
+
+
+def _operation_in_a_graph(outside):
+    import tensorflow as tf
+
+    tf.function(lambda: tf.io.write_file(str(outside / "written"), "x"))()
+
+
+def _table(outside):
+    import tensorflow as tf
+
+    tf.lookup.StaticHashTable(tf.lookup.TextFileInitializer(str(outside / "secret"), tf.string, 0, tf.int64, 1), -1)
+
+
+def _printed(outside):
+    import tensorflow as tf
+
+    tf.print("x", output_stream=f"file://{outside / 'written'}")
+
+
+def _library(outside):
+    import tensorflow as tf
+
+    tf.load_op_library(str(outside / "secret"))
+
+
+def _by_tensorflow(outside):
+    import tensorflow as tf
+
+    with tf.io.gfile.GFile(str(outside / "secret")) as file:
+        file.read()
+
+
+def _saved_model(outside):
+    import tensorflow as tf
+
+    tf.saved_model.load(str(outside))
+
+
+DEEDS = {
+    "read": _read,
+    "write": _write,
+    "delete": _delete,
+    "rename": _rename,
+    "program": _program,
+    "shell": _shell,
+    "process": _process,
+    "connection": _connection,
+    "address": _address,
+    "download": _download,
+    "unpickle": _unpickle,
+    "code": _code,
+    "module": _module,
+    "thread": _thread,
+    "swallowed": _quietly,
+    "hdf5": _hdf5,
+    "environment": _environment,
+    # Also where TensorFlow is imported only while the file is loaded.
+    "tensorflow": _by_tensorflow,
+    "saved_model": _saved_model,
+    "operation": _operation,
+    "operation_in_a_graph": _operation_in_a_graph,
+    "table": _table,
+    "printed": _printed,
+    "library": _library,
+}
+
+
+@keras.saving.register_keras_serializable("ramet-tests")
+class Planted(keras.layers.Layer):
+    """A layer that does something else when it is made from a file."""
+
+    deed = None
+
+    @classmethod
+    def from_config(cls, config):
+        if cls.deed is not None:
+            cls.deed()
+        return super().from_config(config)
+
+
+@pytest.fixture
+def outside(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("outside")
+    (folder / "secret").write_text("secret")
+    (folder / "ramet_test_module.py").write_text("")
+    return folder
+
+
+@pytest.fixture
+def planted(tmp_path):
+    keras.Sequential([keras.Input((2,)), Planted()]).save(tmp_path / "m.keras")
+    yield tmp_path / "m.keras"
+    Planted.deed = None
+
+
+def _options(**settings):
+    return argparse.Namespace(**{"trust": False, "modules": [__name__], "no_compile": False, **settings})
+
+
+def _load(path, **settings):
+    options = _options(**settings)
+    with loading.checked([path], options) as (copy,):
+        return loading.load(copy, options, {})
+
+
+@pytest.mark.parametrize("name", DEEDS)
+def test_nothing_outside_is_reached_while_a_file_is_loaded(planted, outside, name):
+    before = sorted(path.name for path in outside.iterdir())
+    Planted.deed = lambda: DEEDS[name](outside)
+
+    with pytest.raises(UnsafeFileError, match="while it was loaded, it tried to"):
+        _load(planted)
+
+    assert sorted(path.name for path in outside.iterdir()) == before
+
+
+def test_an_honest_file_is_loaded(planted):
+    assert _load(planted).layers[-1].__class__ is Planted
+
+
+def test_a_trusted_file_may_do_what_it_likes(planted, outside):
+    Planted.deed = lambda: _write(outside)
+
+    _load(planted, trust=True)
+
+    assert (outside / "written").exists()
+
+
+def test_afterwards_everything_is_as_before(planted, outside):
+    _load(planted)
+
+    _read(outside)
+    _write(outside)
+    with guarded(outside.parent / "other"), pytest.raises(RefusedError):
+        _read(outside)
+    _read(outside)
+
+
+def _swapped_after_the_scan(monkeypatch, module, path):
+    scan = module.scan
+
+    def swap(copy, **settings):
+        found = scan(copy, **settings)
+        path.write_bytes(b"something else")
+        return found
+
+    monkeypatch.setattr(module, "scan", swap)
+
+
+def test_what_is_loaded_is_what_was_scanned(planted, monkeypatch):
+    """A file that is swapped after the scan is not the one that is loaded."""
+    _swapped_after_the_scan(monkeypatch, ramet._files, planted)
+
+    assert _load(planted).layers[-1].__class__ is Planted
+    assert planted.read_bytes() == b"something else"
+
+
+def test_verify_in_python_loads_what_it_scanned_too(planted, monkeypatch):
+    other = planted.with_name("other.keras")
+    shutil.copyfile(planted, other)
+    _swapped_after_the_scan(monkeypatch, safe_load, planted)
+
+    assert ramet.verify(planted, other, only="state").ok
+    assert planted.read_bytes() == b"something else"
+
+
+def test_verify_in_python_refuses_what_a_file_tries(planted, outside):
+    Planted.deed = lambda: _read(outside)
+
+    with pytest.raises(UnsafeFileError, match="while it was loaded, it tried to read"):
+        ramet.verify(planted, planted)
+
+
+def test_verify_in_python_refuses_an_unsafe_file(tmp_path):
+    keras.Sequential([keras.Input((2,)), keras.layers.Lambda(lambda x: x)]).save(tmp_path / "m.keras")
+
+    for more in ({}, {"backends": [BACKEND]}):
+        with pytest.raises(UnsafeFileError, match="not known to be safe"):
+            ramet.verify(tmp_path / "m.keras", *([] if more else [tmp_path / "m.keras"]), **more)
+
+
+_TRAINED = """
+import keras, numpy as np
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(4, "relu"), keras.layers.BatchNormalization(), keras.layers.Dense(2)])
+model.compile(keras.optimizers.AdamW(keras.optimizers.schedules.CosineDecay(0.1, 10)), keras.losses.Huber(), metrics=["mae"])
+model.fit(np.ones((4, 4)), np.ones((4, 2)), verbose=0)
+model.save("m.keras")
+model.save("m.h5")
+keras.Sequential([keras.Input((1,), dtype="string"), keras.layers.TextVectorization(vocabulary=["a", "/etc/passwd"])]).save("v.keras")
+"""
+
+
+@pytest.mark.slow
+def test_honest_files_are_loaded_by_a_command_in_a_fresh_process(tmp_path):
+    """Libraries are imported while a file is loaded, which opens files, loads libraries and starts programs."""
+
+    def run(*command):
+        done = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        return done
+
+    (tmp_path / "r.toml").write_text('[[edit]]\nfreeze = "dense"\n')
+    run("-c", _TRAINED)
+    for name in ("m.keras", "m.h5", "v.keras"):
+        run("-m", "ramet", "clone", name, "twin.keras")
+    run("-m", "ramet", "edit", "m.keras", "new.keras", "--recipe", "r.toml")

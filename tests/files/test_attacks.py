@@ -1,0 +1,146 @@
+"""No hostile file is called safe: every payload, in every position that a loader reaches, in every container."""
+
+import functools
+import importlib.util
+import itertools
+import shutil
+
+import pytest
+
+from ramet._files import scan
+from tests.files import attack, attack_tf_keras
+from tests.files.watch import watched
+
+_HAS_TF_KERAS = importlib.util.find_spec("tf_keras") is not None
+needs_tf_keras = pytest.mark.skipif(
+    not _HAS_TF_KERAS, reason="tf_keras, another loader of the same files, is not installed; `make test` installs it"
+)
+
+
+@functools.cache
+def _positions(container):
+    config, load, _ = attack.CONTAINERS[container]
+    return attack.reached(config(), load)
+
+
+def _name(container, stem):
+    return stem if container == "folder" else f"{stem}{container}"
+
+
+@pytest.mark.parametrize("container", attack.CONTAINERS)
+@pytest.mark.parametrize("name", attack.PAYLOADS)
+def test_no_payload_is_called_safe(tmp_path, name, container):
+    config, _, write = attack.CONTAINERS[container]
+    payload, clean = attack.PAYLOADS[name](tmp_path), config()
+    passed = []
+
+    for number, place in enumerate(_positions(container)):
+        path = write(tmp_path / _name(container, str(number)), attack.put(clean, place, payload))
+        if scan(path, isolated=False).verdict == "safe":
+            passed.append(place)
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    assert passed == []
+
+
+@pytest.mark.parametrize("container", attack.CONTAINERS)
+def test_the_same_files_without_a_payload_are_safe(tmp_path, container):
+    config, _, write = attack.CONTAINERS[container]
+    path = write(tmp_path / _name(container, "m"), config())
+
+    assert scan(path, isolated=False).findings == ()
+
+
+@pytest.mark.parametrize("container", attack.CONTAINERS)
+def test_positions_are_found(container):
+    found = _positions(container)
+
+    assert len(found) >= {".keras": 20, "folder": 20, ".h5": 5}[container]
+
+
+def test_there_are_hundreds_of_attacks():
+    assert sum(len(_positions(container)) for container in attack.CONTAINERS) * len(attack.PAYLOADS) >= 200
+
+
+@pytest.mark.parametrize("container", attack.WEIGHT_CONTAINERS)
+@pytest.mark.parametrize("name", attack.WEIGHT_PAYLOADS)
+def test_no_payload_in_weights_is_called_safe(tmp_path, name, container):
+    write = attack.WEIGHT_CONTAINERS[container]
+    (tmp_path / "secret.bin").write_bytes(b"secret" * 100)
+    passed = []
+
+    for number, place in enumerate(attack.WEIGHT_PLACES):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        path = write(folder, attack.weights_with(place, attack.WEIGHT_PAYLOADS[name], tmp_path))
+        if scan(path, isolated=False).verdict == "safe":
+            passed.append(place)
+
+    assert passed == []
+
+
+@pytest.mark.parametrize("container", attack.WEIGHT_CONTAINERS)
+def test_the_same_weights_without_a_payload_are_safe(tmp_path, container):
+    path = attack.WEIGHT_CONTAINERS[container](tmp_path, attack.weights_with(None, None, tmp_path))
+
+    assert scan(path, isolated=False).findings == ()
+
+
+# What real loaders do with these files, in a process that is watched.
+
+
+def _spread(places, count):
+    """So many of the places, from the first to the last."""
+    return [places[number * len(places) // count] for number in range(min(count, len(places)))]
+
+
+def _hostile_files(folder, container, config, places, write):
+    """A file for each payload, in some of the places; the first place is the whole config."""
+    found = {}
+    for (name, payload), place in itertools.product(attack.PAYLOADS.items(), _spread(places, 6)):
+        path = folder / str(len(found)) / _name(container, "m")
+        path.parent.mkdir()
+        found[write(path, attack.put(config, place, payload(folder)))] = (name, place)
+    return found
+
+
+def _check(folder, loader, files):
+    """Nothing that a loader does with a file comes as a surprise; and the payloads are real."""
+    (folder / "words").write_text("a\nb\n")
+    done = watched(files, loader)
+    harmful = {path: happened for path, happened in done.items() if happened}
+    surprises = {
+        files[path]: happened for path, happened in harmful.items() if scan(path, isolated=False).verdict == "safe"
+    }
+    assert surprises == {}
+    return {files[path][0] for path in harmful}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("container", [".keras", ".h5"])
+def test_the_scan_knows_what_keras_does_with_a_file(tmp_path, container):
+    config, _, write = attack.CONTAINERS[container]
+    files = _hostile_files(tmp_path, container, config(), _positions(container), write)
+
+    ran = _check(tmp_path, "keras", files)
+
+    # Keras itself refuses most of them today. What is left depends on its release.
+    assert ran <= attack.PAYLOADS.keys()
+
+
+@needs_tf_keras
+@pytest.mark.slow
+def test_the_scan_knows_what_tf_keras_does_with_a_file(tmp_path):
+    files = {}
+    for container, (config, places) in attack_tf_keras.positions().items():
+        write = {".keras": attack.archive, ".h5": attack.as_legacy}[container]
+        folder = tmp_path / container[1:]
+        folder.mkdir()
+        assert scan(write(folder / f"m{container}", config), isolated=False).findings == ()
+        assert len(places) >= 5
+        files |= _hostile_files(folder, container, config, places, write)
+
+    ran = _check(tmp_path, "tf_keras", files)
+
+    # tf_keras runs many of them: that nothing was noted would only mean that nothing was watched.
+    assert len(ran) >= 3, ran

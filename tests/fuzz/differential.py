@@ -1,0 +1,202 @@
+"""The scan beside a real loader: configs with anything in them, loaded in a process that is watched.
+
+What a loader does with a file that the scan calls safe is a hole. `python -m tests.fuzz --differential` looks for holes.
+"""
+
+import functools
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
+
+from tests.files.places import places, put
+
+_ROOT = Path(__file__).parents[2]
+_KEYS = (
+    "class_name",
+    "module",
+    "registered_name",
+    "config",
+    "fn",
+    "function",
+    "vocabulary",
+    "weights",
+    "items",
+    "value",
+)
+_MODULES = (
+    *("keras", "keras.layers", "keras.utils", "keras.models", "keras.saving", "keras.config", "keras.applications"),
+    *("keras.datasets.mnist", "keras.callbacks", "keras.src.utils.file_utils", "os", "builtins", "subprocess", "this"),
+    *("keras_hub", "tf_keras.layers", "keras.src.saving.saving_lib", "keras.export", "keras.tree", None, "", 5),
+)
+_NAMES = (
+    *(
+        "function",
+        "Dense",
+        "Lambda",
+        "TFSMLayer",
+        "TorchModuleWrapper",
+        "StringLookup",
+        "TextVectorization",
+        "MobileNet",
+    ),
+    *(
+        "load_model",
+        "get_file",
+        "load_data",
+        "system",
+        "eval",
+        "deserialize",
+        "layers.Lambda",
+        "__lambda__",
+        "__tuple__",
+    ),
+    *(
+        "__slice__",
+        "__typespec__",
+        "__numpy__",
+        "__keras_tensor__",
+        "a>b",
+        "ResidualWrapper",
+        "TFOpLambda",
+        "Sequential",
+    ),
+)
+
+
+def make(loader, seed, number, folder):
+    """The config of that number: what a loader's library writes for a rich model, with one to three things changed.
+
+    Returns:
+        The container it goes into, and the config.
+    """
+    from tests.files import attack
+
+    chance = random.Random(f"{seed}/{number}")
+    container = chance.choice([".keras", ".keras", ".h5"])
+    config = _clean(loader)[container]
+    payloads = [payload(folder) for payload in attack.PAYLOADS.values()]
+    for _ in range(chance.choice([1, 1, 2, 3])):
+        # The whole of a `.h5` file is two texts, and each of them may be anything.
+        found = [path for path in places(config) if path or container == ".keras"]
+        objects = [path for path in found if isinstance(_at(config, path), dict) and "class_name" in _at(config, path)]
+        if objects and chance.random() < 0.5:
+            # Where an object stood, a loader takes another one.
+            config = put(config, chance.choice(objects), chance.choice(payloads))
+            continue
+        path = chance.choice(found)
+        config = put(config, path, _changed(chance, config, path, found, payloads))
+    return container, config
+
+
+@functools.cache
+def _clean(loader):
+    """Configs as the loader's own library writes them, by the suffix of the file."""
+    from tests.files import attack, attack_tf_keras
+
+    if loader == "tf_keras":
+        return attack_tf_keras.configs()
+    return {suffix: attack.CONTAINERS[suffix][0]() for suffix in (".keras", ".h5")}
+
+
+def _at(config, path):
+    for key in path:
+        config = config[key]
+    return config
+
+
+def _changed(chance, config, path, found, payloads):
+    """Another value for a place: a payload, part of one, a name, something from elsewhere, or the old one wrapped."""
+    old = _at(config, path)
+    kind = chance.randrange(6)
+    if kind == 0 or path == ():
+        return chance.choice(payloads)
+    if kind == 1:
+        payload = chance.choice(payloads)
+        return _at(payload, chance.choice(list(places(payload))))
+    if kind == 2:
+        return {
+            "class_name": chance.choice(_NAMES),
+            "module": chance.choice(_MODULES),
+            "config": old,
+            "registered_name": chance.choice(_NAMES),
+        }
+    if kind == 3:
+        return _at(config, chance.choice(found))
+    if kind == 4 and isinstance(old, dict):
+        key = chance.choice([*old, *_KEYS])
+        return {**old, key: chance.choice([*_MODULES, *_NAMES, *payloads])}
+    return chance.choice(
+        [[old], {chance.choice(_KEYS): old}, {"value": [chance.choice(payloads)]}, chance.choice(_NAMES)]
+    )
+
+
+def main(loader, seed, start, step, count, keep, prepare):
+    """Look at inputs; answers with counts, and with what went wrong."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    from ramet._files import scan
+    from ramet.errors import ModelFileError
+    from tests.files import attack
+    from tests.files.watch import loader_of
+
+    load = loader_of(loader)
+    if prepare:
+        module, _, function = prepare.partition(":")
+        getattr(import_module(module), function)()
+    # A config may ask for a layer of any size: what does not fit is an error of Keras, and no matter here.
+    taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (taken + 2 * 2**30, resource.RLIM_INFINITY))
+    counts, wrong = Counter(), {}
+    with tempfile.TemporaryDirectory(prefix="ramet-fuzz-") as folder:
+        outside = Path(folder, "outside")
+        outside.mkdir()
+        (outside / "words").write_text("a\nb\n")
+        for number in range(start, count, step):
+            container, config = make(loader, seed, number, outside)
+            place = Path(folder, str(number))
+            place.mkdir()
+            path = attack.CONTAINERS[container][2](place / f"m{container}", config)
+            try:
+                verdict = scan(path, isolated=False).verdict
+            except ModelFileError as error:
+                verdict = type(error).__name__
+            happened = load(str(path))
+            counts[verdict] += 1
+            counts["did something"] += bool(happened)
+            if happened and verdict == "safe":
+                wrong[number] = happened[:3]
+                keep.mkdir(parents=True, exist_ok=True)
+                path.rename(keep / f"{seed}-{number}{container}")
+    answers.write(json.dumps([counts, wrong]))
+    answers.flush()
+
+
+def campaign(count, seed, *, jobs, keep, loader="keras", prepare=""):
+    """Counts of verdicts, and what a loader did with files that the scan called safe, by their number."""
+    program = "import sys, json; from tests.fuzz.differential import main; from pathlib import Path; a = json.loads(sys.argv[1]); main(*a[:5], Path(a[5]), a[6])"
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, json.dumps([loader, seed, start, jobs, count, str(keep), prepare])],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=_ROOT,
+        )
+        for start in range(jobs)
+    ]
+    counts, wrong = Counter(), {}
+    for worker in workers:
+        out, errors = worker.communicate()
+        if worker.returncode:
+            raise RuntimeError(f"a process of the campaign ended with {worker.returncode}:\n{errors[-2000:]}")
+        own_counts, own_wrong = json.loads(out)
+        counts.update(own_counts)
+        wrong |= {int(number): happened for number, happened in own_wrong.items()}
+    return counts, wrong
