@@ -84,8 +84,13 @@ def main(python: str) -> None:
     sys.stdout.write(f"{render(said)}\n\nramet of this tree; {versions}\n")
 
 
-def corpus(folder: Path) -> Iterator[Sample]:
-    """The hostile files that the tests make, and clean ones."""
+def corpus(folder: Path, positions: int | None = None) -> Iterator[Sample]:
+    """The hostile files that the tests make, and clean ones.
+
+    Args:
+        folder: where they are written.
+        positions: how many of the positions of each payload are used; all when left out.
+    """
 
     def sample(name: str, group: str, suffix: str, write: Callable[[Path], object]) -> Sample:
         path = folder / f"{name}{suffix}"
@@ -104,19 +109,19 @@ def corpus(folder: Path) -> Iterator[Sample]:
         data = build.weights(build.DENSE_WEIGHTS, edit=edit)
         group = REACH if name in ("external_link", "external_storage", "virtual") else HARM
         yield sample(f"weights_{name}", group, ".keras", lambda path, data=data: build.archive(path, arrays=data))
-    yield from _crossed(folder)
+    yield from _crossed(folder, positions)
     for name, write in CLEAN_FILES.items():
         yield sample(f"clean_{name}", CLEAN, ".h5" if name.endswith("keras_2") else ".keras", write)
 
 
-def _crossed(folder: Path) -> Iterator[Sample]:
+def _crossed(folder: Path, positions: int | None) -> Iterator[Sample]:
     """Every payload of the attacks, in every position that Keras reaches, in every container."""
     for container in (".keras", ".h5"):
         make, load, write = attack.CONTAINERS[container]
         config = make()
         places = attack.reached(config, load)
         for name, payload in attack.PAYLOADS.items():
-            for number, place in enumerate(places):
+            for number, place in enumerate(places[:positions]):
                 stem = f"{name}_{container.strip('.')}_{number}"
                 path = folder / f"{stem}{container}"
                 write(path, attack.put(config, place, payload(folder)))

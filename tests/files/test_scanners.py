@@ -5,7 +5,7 @@ from tests.files import attack, clean, hostile
 
 
 def test_the_corpus_holds_every_hostile_and_every_clean_file(tmp_path):
-    samples = list(corpus(tmp_path))
+    samples = list(corpus(tmp_path, positions=4))
 
     files = (hostile.CONFIGS, hostile.ARCHIVES, hostile.TEXTS, hostile.WEIGHTS, clean.CLEAN)
     crossed = len(attack.WEIGHT_PAYLOADS) * len(attack.WEIGHT_PLACES) * len(attack.WEIGHT_CONTAINERS)
