@@ -114,7 +114,7 @@ def test_only_the_listed_classes_of_these_modules_are_safe(module, name):
 @pytest.mark.slow
 @pytest.mark.skipif(
     importlib.util.find_spec("tf_keras") is None,
-    reason="tf_keras, which writes them, is not installed; `make test` does",
+    reason="tf_keras, which writes these files, is not installed; `make test` installs it",
 )
 def test_files_of_keras_2_are_safe(tmp_path):
     command = [sys.executable, "-m", "tests.files.clean_tf_keras", str(tmp_path)]

@@ -230,6 +230,21 @@ def test_an_honest_file_is_loaded(planted):
     assert _load(planted).layers[-1].__class__ is Planted
 
 
+def test_a_program_is_refused_when_the_caller_is_being_imported(outside, monkeypatch):
+    """Libraries may start programs while they are imported, but only if their import began under guard."""
+    (outside / "ramet_test_caller.py").write_text(
+        "import subprocess\n"
+        "from pathlib import Path\n"
+        "from ramet._keras.guard import guarded\n"
+        "with guarded(Path(__file__).parent):\n"
+        "    subprocess.run(['true'])\n"
+    )
+    monkeypatch.syspath_prepend(outside)
+
+    with pytest.raises(RefusedError, match="start a program"):
+        __import__("ramet_test_caller")
+
+
 def test_a_trusted_file_may_do_what_it_likes(planted, outside):
     Planted.deed = lambda: _write(outside)
 
@@ -306,10 +321,18 @@ keras.Sequential([keras.Input((1,), dtype="string"), keras.layers.TextVectorizat
 def test_honest_files_are_loaded_by_a_command_in_a_fresh_process(tmp_path):
     """Libraries are imported while a file is loaded, which opens files, loads libraries and starts programs."""
 
+    # A package in a folder of PYTHONPATH: libraries look for plugins there.
+    packages = tmp_path / "packages"
+    (packages / "plugin-1.0.dist-info").mkdir(parents=True)
+    (packages / "plugin-1.0.dist-info" / "METADATA").write_text("Name: plugin\nVersion: 1.0\n")
+    (packages / "plugin-1.0.dist-info" / "entry_points.txt").write_text("[some.plugins]\nplugin = plugin\n")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(packages), os.environ.get("PYTHONPATH", "")])}
+
     def run(*command):
-        done = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False, cwd=tmp_path)
+        done = subprocess.run(
+            [sys.executable, *command], capture_output=True, text=True, check=False, cwd=tmp_path, env=environment
+        )
         assert done.returncode == 0, done.stderr
-        return done
 
     (tmp_path / "r.toml").write_text('[[edit]]\nfreeze = "dense"\n')
     run("-c", _TRAINED)

@@ -5,11 +5,9 @@ loads it with the Keras that is installed, and notes where Keras looked the mark
 """
 
 import base64
-import contextlib
 import functools
 import io
 import json
-from unittest import mock
 
 import h5py
 import keras
@@ -17,7 +15,7 @@ import numpy as np
 
 from tests.files.build import DENSE_WEIGHTS, archive, legacy, sharded, weights
 from tests.files.hostile import code
-from tests.files.places import MARKERS, NAME, places, put
+from tests.files.places import MARKERS, is_asked, places, put
 
 
 def reached(config, load):
@@ -27,30 +25,14 @@ def reached(config, load):
         config: of a model.
         load: loads a config, and may raise anything.
     """
-    return [path for path in places(config) if any(_is_asked(put(config, path, marker), load) for marker in MARKERS)]
-
-
-def _is_asked(config, load):
     from keras.src.saving import object_registration, serialization_lib
 
-    asked = []
-
-    def watch(function):
-        def watched(*args, **kwargs):
-            asked.extend(args[:2])
-            return function(*args, **kwargs)
-
-        return watched
-
-    with (
-        mock.patch.object(serialization_lib, "_retrieve_class_or_fn", watch(serialization_lib._retrieve_class_or_fn)),
-        mock.patch.object(
-            object_registration, "get_registered_object", watch(object_registration.get_registered_object)
-        ),
-        contextlib.suppress(Exception),
-    ):
-        load(config)
-    return any(name == NAME for name in asked if isinstance(name, str))
+    functions = [(serialization_lib, "_retrieve_class_or_fn"), (object_registration, "get_registered_object")]
+    return [
+        path
+        for path in places(config)
+        if any(is_asked(put(config, path, marker), load, functions) for marker in MARKERS)
+    ]
 
 
 # What is put there. Each would write, read or reach something if it were run; none does harm.

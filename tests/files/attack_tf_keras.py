@@ -3,14 +3,12 @@
 `python -m tests.files.attack_tf_keras` answers with both as JSON. It imports TensorFlow, which takes a gigabyte.
 """
 
-import contextlib
 import functools
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from unittest import mock
 
 _ROOT = Path(__file__).parents[2]
 
@@ -43,32 +41,6 @@ def _rich_model(keras):
     return model
 
 
-def _is_asked(name, config, load):
-    from tf_keras.src.saving import object_registration, serialization_lib
-    from tf_keras.src.saving.legacy import serialization
-
-    asked = []
-
-    def watch(function):
-        def watched(*args, **kwargs):
-            asked.extend(args[:2])
-            return function(*args, **kwargs)
-
-        return watched
-
-    with contextlib.ExitStack() as stack:
-        for module, function in (
-            (serialization_lib, "_retrieve_class_or_fn"),
-            (object_registration, "get_registered_object"),
-            (serialization, "get_registered_object"),
-        ):
-            if hasattr(module, function):
-                stack.enter_context(mock.patch.object(module, function, watch(getattr(module, function))))
-        stack.enter_context(contextlib.suppress(Exception))
-        load(config)
-    return any(one == name for one in asked if isinstance(one, str))
-
-
 def configs():
     """What tf_keras writes for a rich model, by the suffix of the file. It is imported in this process."""
     import tf_keras
@@ -88,10 +60,10 @@ def main():
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    from tf_keras.src.saving import serialization_lib
+    from tf_keras.src.saving import object_registration, serialization_lib
     from tf_keras.src.saving.legacy import model_config, saving_utils
 
-    from tests.files.places import MARKERS, NAME, places, put
+    from tests.files.places import MARKERS, is_asked, places, put
 
     as_archive, as_hdf5 = configs().values()
 
@@ -99,6 +71,7 @@ def main():
         loaded = model_config.model_from_config(config["model_config"])
         loaded.compile(**saving_utils.compile_args_from_training_config(config["training_config"]))
 
+    functions = [(serialization_lib, "_retrieve_class_or_fn"), (object_registration, "get_registered_object")]
     found = {}
     for suffix, config, load in (
         (".keras", as_archive, serialization_lib.deserialize_keras_object),
@@ -108,7 +81,7 @@ def main():
         paths = [
             path
             for path in places(config)
-            if any(_is_asked(NAME, put(config, path, marker), load) for marker in MARKERS)
+            if any(is_asked(put(config, path, marker), load, functions) for marker in MARKERS)
         ]
         found[suffix] = (config, paths)
     answers.write(json.dumps(found))

@@ -1,6 +1,8 @@
 """Places in a config, and markers that are put there."""
 
+import contextlib
 import copy
+from unittest import mock
 
 NAME = "ramet-tests>marker"
 # A function and an object that only a registry knows. Where Keras asks for one of them, it would ask for anything.
@@ -28,3 +30,28 @@ def put(config, path, value):
         holder = holder[key]
     holder[path[-1]] = value
     return changed
+
+
+def is_asked(config, load, functions):
+    """Return whether a loader looks up the marker in a config.
+
+    Args:
+        config: with a marker somewhere.
+        load: loads a config, and may raise anything.
+        functions: those that look up names, as pairs of a module and a name.
+    """
+    asked = []
+
+    def noting(function):
+        def noted(*args, **kwargs):
+            asked.extend(args[:2])
+            return function(*args, **kwargs)
+
+        return noted
+
+    with contextlib.ExitStack() as stack:
+        for module, name in functions:
+            stack.enter_context(mock.patch.object(module, name, noting(getattr(module, name))))
+        stack.enter_context(contextlib.suppress(Exception))
+        load(config)
+    return NAME in [name for name in asked if isinstance(name, str)]

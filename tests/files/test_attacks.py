@@ -13,7 +13,7 @@ from tests.files.watch import watched
 
 _HAS_TF_KERAS = importlib.util.find_spec("tf_keras") is not None
 needs_tf_keras = pytest.mark.skipif(
-    not _HAS_TF_KERAS, reason="tf_keras, another loader of the same files, is not installed; `make test` installs it"
+    not _HAS_TF_KERAS, reason="tf_keras, another loader of these files, is not installed; `make test` installs it"
 )
 
 
@@ -30,6 +30,16 @@ def _spread(places, count):
 
 def _name(container, stem):
     return stem if container == "folder" else f"{stem}{container}"
+
+
+def _called_safe(folder, container, config, places, write):
+    """Payloads, with their places, in files that the scan calls safe."""
+    found = []
+    for (name, payload), place in itertools.product(attack.PAYLOADS.items(), places):
+        path = write(folder / _name(container, "one"), attack.put(config, place, payload(folder)))
+        if scan(path, isolated=False).verdict == "safe":
+            found.append((name, place))
+    return found
 
 
 @pytest.mark.parametrize("container", attack.CONTAINERS)
@@ -138,6 +148,7 @@ def test_the_scan_knows_what_tf_keras_does_with_a_file(tmp_path):
         folder.mkdir()
         assert scan(write(folder / f"m{container}", config), isolated=False).findings == ()
         assert len(places) >= 5
+        assert _called_safe(folder, container, config, places, write) == []
         files |= _hostile_files(folder, container, config, places, write)
 
     ran = _check(tmp_path, "tf_keras", files)

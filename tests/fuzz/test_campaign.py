@@ -52,7 +52,9 @@ def plant_a_blind_scan():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(importlib.util.find_spec("tf_keras") is None, reason="tf_keras is not installed; `make test` does")
+@pytest.mark.skipif(
+    importlib.util.find_spec("tf_keras") is None, reason="tf_keras is not installed; `make test` installs it"
+)
 def test_a_hole_in_the_scan_is_found_and_kept(tmp_path):
     counts, wrong = differential.campaign(
         150, 1, jobs=1, keep=tmp_path, loader="tf_keras", prepare=f"{__name__}:plant_a_blind_scan"

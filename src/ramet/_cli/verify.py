@@ -112,7 +112,7 @@ def _on_each(options: argparse.Namespace) -> int:
     """The same on several backends: Keras runs on one in a process, so each has its own."""
     codes, reports = [], {}
     for backend in options.backends:
-        command = [sys.executable, "-m", "ramet", "verify", *_same_again(options, backend)]
+        command = [sys.executable, "-P", "-m", "ramet", "verify", *_same_again(options, backend)]
         if options.json:
             done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
             reports[backend] = json.loads(done.stdout) if done.stdout else None

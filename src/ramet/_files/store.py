@@ -160,6 +160,9 @@ class ChildStore:
     @contextlib.contextmanager
     def _deadline(self) -> Iterator[None]:
         """End the process when all its answers take too long: HDF5 goes round in circles on some broken files."""
+        if self._seconds <= 0:
+            self._stop_late()
+            raise self._crashed()
         timer = threading.Timer(self._seconds, self._stop_late)
         timer.daemon = True
         timer.start()

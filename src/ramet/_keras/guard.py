@@ -101,6 +101,8 @@ class Guard:
 
     def __init__(self, folder: Path) -> None:
         self.refused: list[str] = []
+        # Imports that were under way before: the code under guard may itself be called from a module being imported.
+        self._outer_imports = {id(frame) for frame in _import_frames()}
         self._wrapped: dict[tuple[Any, str], Any] = {}
         self._writable = (os.path.realpath(folder), *_caches(), "/dev/null")
         self._readable = (*self._writable, *_libraries(), *_MACHINE)
@@ -120,7 +122,7 @@ class Guard:
                 self.refuse("make code out of bytes")
         else:
             word = _NEVER_EXACTLY.get(event) or _NEVER.get(event.partition(".")[0])
-            if word is not None and not (word in _OF_IMPORTS and _is_importing()):
+            if word is not None and not (word in _OF_IMPORTS and self.is_importing()):
                 self.refuse(word)
 
     def check_path(self, path: Any, *, writing: bool) -> None:
@@ -150,26 +152,34 @@ class Guard:
             setattr(holder, name, function)
         self._wrapped.clear()
 
+    def is_importing(self) -> bool:
+        """Return whether a module is being imported under guard. It must be an installed one: others cannot be read."""
+        return any(id(frame) not in self._outer_imports for frame in _import_frames())
+
     def refuse(self, what: str) -> None:
         """Raise, and remember it."""
         self.refused.append(what)
         raise RefusedError(f"the file tried to {what} while it was loaded")
 
 
-def _is_importing() -> bool:
-    """Whether the code that runs is that of a module being imported. Only installed modules can be: others cannot be read."""
+def _import_frames() -> Iterator[FrameType]:
+    """Yield the frames of this thread in which Python runs the code of a module that is being imported."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_name == "exec_module" and frame.f_code.co_filename.startswith("<frozen importlib."):
-            return True
+            yield frame
         frame = frame.f_back
-    return False
 
 
 def _libraries() -> set[str]:
-    """Where Python and its libraries lie, from which modules may still be imported."""
+    """Return the folders of Python and its libraries, from which modules may still be imported."""
     folders = {sys.prefix, sys.base_prefix, *sysconfig.get_paths().values(), *site.getsitepackages()}
     folders.add(site.getusersitepackages())
+    # Other folders with installed packages, such as those in PYTHONPATH.
+    here = os.path.realpath(os.curdir)
+    for folder in sys.path:
+        if os.path.realpath(folder) != here and any(Path(folder).glob("*.dist-info")):
+            folders.add(folder)
     # Packages that are installed in place, ramet among them.
     for module in list(sys.modules.values()):
         spec = getattr(module, "__spec__", None)
@@ -271,7 +281,7 @@ def _library(guard: Guard, name: str, function: Callable[..., Any]) -> Callable[
     """A function of TensorFlow's that loads code."""
 
     def checked(*args: Any, **kwargs: Any) -> Any:
-        if not _is_importing():
+        if not guard.is_importing():
             guard.refuse("load a library")
         return function(*args, **kwargs)
 

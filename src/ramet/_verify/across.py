@@ -91,7 +91,8 @@ def _run(
     """The outputs by path, or why there are none."""
     if importlib.util.find_spec(backend) is None:
         return f"{backend} is not installed"
-    command = [sys.executable, "-m", *worker, str(path), str(inputs), str(outputs), str(seed)]
+    # -P: nothing is imported from the current folder.
+    command = [sys.executable, "-P", "-m", *worker, str(path), str(inputs), str(outputs), str(seed)]
     environment = {**os.environ, "KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3"}
     try:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False)
