@@ -1,6 +1,6 @@
-"""A net under every reader of files: memory and processor time that a command may take for files of their size.
+"""A safety net for reading files: limits on memory and processor time that depend on the size of the files.
 
-Readers count what they make of a file, and stop at their own limits. This is for what they do not count.
+Readers count what they build from a file, and stop at their own limits. This net catches what they do not count.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from ramet.errors import OutOfBudgetError
 __all__ = ["bounded"]
 
 _FIX = "treat the file as broken, or as an attack; read it in Python, with ramet's own functions, if you trust it."
-# Seconds of processor time after which a command that goes on is stopped again.
+# Seconds of processor time after which a command that continues is stopped again.
 _AGAIN = 0.2
 
 
 class _OutOfTime(BaseException):
-    """Raised wherever the process is. Readers that go on after any `Exception` do not catch it."""
+    """Raised at any point of the program. It is not an `Exception`, so that readers do not catch it."""
 
 
 @contextlib.contextmanager
 def bounded(paths: Iterable[Path], limits: Limits | None = None) -> Iterator[None]:
-    """Let the block take as much memory and processor time as honest files of this size could need, and no more.
+    """Limit memory and processor time inside the block to what valid files of this size could need.
 
     Args:
-        paths: of the files that are read.
-        limits: where their sizes are weighed.
+        paths: The files that are read.
+        limits: The limits, which depend on the size.
     """
-    # Numeric libraries set memory aside for each thread, on large machines gigabytes of it.
+    # Numeric libraries reserve memory for each thread, gigabytes on large machines.
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ.setdefault(name, "1")
     files = list(paths)
@@ -48,7 +48,7 @@ def bounded(paths: Iterable[Path], limits: Limits | None = None) -> Iterator[Non
         with _memory(allowed.memory), _time(allowed.seconds):
             yield
     except (_OutOfTime, SystemError) as error:
-        # A library that does not expect an exception has Python raise a SystemError because of it.
+        # Inside a library that does not expect an exception, Python raises a SystemError instead.
         if isinstance(error, SystemError) and not isinstance(error.__cause__, _OutOfTime):
             raise
         raise OutOfBudgetError(
@@ -64,7 +64,7 @@ def _size(path: Path) -> int:
     try:
         if path.is_dir():
             return sum(item.stat().st_size for item in path.rglob("*") if item.is_file())
-        # The shards of a map lie beside it.
+        # Shards are in the same folder as their map.
         shards = path.parent.glob(glob.escape(path.name.removesuffix(".weights.json")) + "_*.weights.h5")
         beside = shards if path.name.endswith(".weights.json") else ()
         return path.stat().st_size + sum(item.stat().st_size for item in beside)
@@ -77,7 +77,7 @@ def _memory(most: int) -> Iterator[None]:
     try:
         import resource
 
-        # What the process has already; Linux tells, and only Linux keeps to this limit.
+        # What the process uses already. Only Linux reports it, and only Linux enforces this limit.
         taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     except (ImportError, OSError):
         yield
@@ -103,7 +103,7 @@ def _time(seconds: float) -> Iterator[None]:
         raise _OutOfTime
 
     before = signal.signal(signal.SIGPROF, stop)
-    # Again and again: the first may come where every exception is caught.
+    # Repeatedly, because the first may be raised where every exception is caught.
     signal.setitimer(signal.ITIMER_PROF, seconds, _AGAIN)
     try:
         yield

@@ -118,7 +118,7 @@ def _own_objects(module: types.ModuleType) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def checked(paths: Sequence[Path], options: argparse.Namespace) -> Iterator[list[Path]]:
-    """Model files to load: private copies, found safe. Trusted files are loaded where they are."""
+    """Yield files to load: private copies that were scanned. Trusted files are used as they are."""
     from ramet._cli.bounded import bounded
     from ramet._files import private_copy, scan, unsafe_file
 

@@ -31,7 +31,7 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The text on one line: names of files and layers may hold line breaks, and must not write lines of their own."""
+    """Escape a text into one line: names of files and layers may contain line breaks."""
     from ramet._graph.render import escape
 
     return escape(text)

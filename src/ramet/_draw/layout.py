@@ -20,7 +20,7 @@ _COLUMN = 72.0
 # Bends are what a layout spends its time on. Beyond this many, the longest edges go straight to where they end.
 _MOST_BENDS = 4_000
 _LONGEST_EDGE = 400
-# What a layout may cost: over all rows, edges below times boxes and bends in the row. This many take some seconds.
+# The most that a layout may cost: the sum over all rows of edges below times boxes and bends. This takes a few seconds.
 _MOST_WORK = 400_000
 
 # Boxes and bends with their positions, width and height of them all, and the edges between them.
@@ -61,7 +61,7 @@ def _fill_grid(scene: Scene, numbers: list[int], first_row: int, columns: int) -
 
 
 def _affordable(pairs: list[tuple[int, int]], count: int) -> list[tuple[int, int]]:
-    """The edges that the layout is told of. Each box keeps one edge from above, which holds it in its row, if it can."""
+    """Return the edges for the layout. If possible, each box keeps one edge from above, which determines its row."""
     ranks = _ranks(pairs, count)
     spans = [ranks[target] - ranks[source] for source, target in pairs]
     bends = sum(span - 1 for span in spans if span > 1)
@@ -75,7 +75,7 @@ def _affordable(pairs: list[tuple[int, int]], count: int) -> list[tuple[int, int
         source, target = pairs[place]
         needed = source not in holding or target not in held
         is_short = spans[place] <= _LONGEST_EDGE or needed
-        # What is needed may take as much again as all the others.
+        # Required edges may take as much again as all the others.
         if is_short and spans[place] - 1 <= budget + _MOST_BENDS * needed:
             kept.add(place)
             held.add(target)
@@ -104,7 +104,7 @@ def _ranks(pairs: list[tuple[int, int]], count: int) -> list[int]:
 
 
 def _work(pairs: list[tuple[int, int]], count: int) -> int:
-    """How much there is to untangle for a layout of these edges."""
+    """Return the cost of a layout of these edges."""
     ranks = _ranks(pairs, count)
     edges, widths = Counter[int](), Counter[int](ranks)
     for source, target in pairs:
@@ -114,7 +114,7 @@ def _work(pairs: list[tuple[int, int]], count: int) -> int:
 
 
 def _lay_out_plainly(pairs: list[tuple[int, int]], boxes: list[Box]) -> int:
-    """Puts the boxes into rows, each below the middle of what it takes; returns how many rows there are.
+    """Put the boxes into rows, each below the middle of its inputs, and return the number of rows.
 
     For what nobody could follow with the eye anyway: rows of hundreds of boxes, with edges from everywhere to everywhere.
     """

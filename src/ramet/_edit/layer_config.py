@@ -1,4 +1,4 @@
-"""A layer that does not exist yet, as a recipe describes it, and what a recipe may hold."""
+"""Layers that a recipe describes, and the values that a recipe may contain."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class LayerConfig:
         module: Where Keras keeps the class; found when left out.
         registered_name: The name the class is registered by: `package>Name`.
         holds_old: Whether it gets the old layer as its `layer`, as wrappers do.
-        page: The recipe it was read from, for messages; None if it was not.
-        path: Where it stands in that recipe.
+        page: The recipe it was read from, for messages; None if it was made in Python.
+        path: The keys that lead to it in the recipe.
     """
 
     class_name: str
@@ -95,7 +95,7 @@ def objects_in(value: object) -> Iterator[tuple[KeyPath, dict[str, Any]]]:
 
 
 def refused(value: Any, key: str = "layer") -> tuple[KeyPath, str] | None:
-    """Return the place of the first part of a value that a recipe must not hold, and the reason; None if there is none.
+    """Return the position of the first part of a value that a recipe must not contain, and the reason; None if it is fine.
 
     A recipe is judged as a model file is, and more strictly: nothing is opened because of it, and classes and functions
     that are not of Keras must be registered.
@@ -120,9 +120,9 @@ def _judged(value: Any, key: str) -> Iterator[tuple[KeyPath, Any, Finding]]:
 
 
 def _imports(table: dict[str, Any], finding: Finding) -> bool:
-    """Whether only the module that a table names could have its class or function."""
+    """Return whether Keras would have to import the module that a table names to find its class or function."""
     name, module, registered = (table.get(key) for key in ("class_name", "module", "registered_name"))
     by_name = isinstance(registered, str) and registered not in (name, "function")
-    # Keras imports some packages of its own accord, whatever is registered.
+    # Keras imports some packages by itself, whatever is registered.
     by_name = by_name and not str(module).startswith("keras_")
     return finding.severity == "trust" and bool(module) and module != "builtins" and not by_name

@@ -42,8 +42,8 @@ class Archive:
     """A `.keras` file: a zip archive.
 
     Args:
-        path: of the file.
-        limits: how much it may hold.
+        path: The path of the file.
+        limits: How much it may contain.
         hdf5: where an HDF5 file begins in it; None if nowhere.
     """
 
@@ -84,14 +84,14 @@ class Archive:
     def problems(self) -> list[EntryProblem]:
         """The rules that the archive breaks."""
         found = list(entry_problems(self.entries, self.limits, self._size))
-        # What is called .keras is never taken for HDF5 because of the weights in it.
+        # A .keras file is not HDF5 only because it contains weights in that format.
         is_one = self._hdf5 is None or (self._path.name.endswith(".keras") and self._is_member(self._hdf5))
         return found if is_one else [BOTH, *found]
 
     def _is_member(self, start: int) -> bool:
-        """Whether one of its files begins here, as weights do that lie in an archive as they are."""
+        """Return whether one of its members begins at this offset, as uncompressed weights do."""
         for info in self._zip.infolist():
-            # A header of its own stands in front of each file, with its name and little else.
+            # Each member is preceded by a short header that contains its name.
             if info.header_offset < start <= info.header_offset + _LOCAL.size + 2 * 0xFFFF:
                 try:
                     if self._start(info) == start:
@@ -140,7 +140,7 @@ class Archive:
             return unpacked
 
     def start_of(self, name: str, count: int) -> bytes:
-        """The first bytes of a file in the archive."""
+        """Return the first bytes of a member."""
         try:
             with self._zip.open(self._info(name)) as file:
                 return file.read(count)

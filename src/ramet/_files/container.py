@@ -20,11 +20,11 @@ __all__ = ["BOTH", "Container", "Folder", "SingleFile", "check_readable", "find_
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _END = struct.Struct("<4s4H2LH")
 _END_64 = struct.Struct("<4sQ2H2L4Q")
-# The end of an archive, with the longest comment there can be.
+# The end of an archive, including the longest possible comment.
 _TAIL = 65_600
 _LOCATOR = struct.Struct("<4sLQL")
 _MOST_ENDS = 1_000
-# Why a file is refused that two readers take for two different files.
+# The reason to refuse a file that different readers would read as different files.
 BOTH = EntryProblem(
     "both", "", "it is a zip archive and an HDF5 file at once, and which of them is read depends on its name"
 )
@@ -34,7 +34,7 @@ class Container(Protocol):
     """Files by name.
 
     Attributes:
-        limits: how much they may hold, given how large they are.
+        limits: How much they may contain, depending on their size.
     """
 
     limits: Limits
@@ -53,7 +53,7 @@ class Container(Protocol):
         """A file to read here and there in. Nothing is unpacked to a path that the archive chooses."""
 
     def start_of(self, name: str, count: int) -> bytes:
-        """The first bytes of a file. Nothing is unpacked for them."""
+        """Return the first bytes of a file without unpacking it."""
 
     def close(self) -> None:
         """Let go of the files."""
@@ -68,7 +68,7 @@ def read_at_most(limit: int, file: IO[bytes], name: str) -> bytes:
 
 
 def find_hdf5(file: IO[bytes], size: int) -> int | None:
-    """Where an HDF5 file begins: at the start, or behind a block of 512 bytes, 1024, 2048, and so on; None if nowhere."""
+    """Return the offset of an HDF5 file: 0, or after a user block of 512, 1024, 2048, ... bytes; None if there is none."""
     start = 0
     while start + len(_HDF5) <= size:
         file.seek(start)
@@ -79,13 +79,13 @@ def find_hdf5(file: IO[bytes], size: int) -> int | None:
 
 
 def find_directory(file: IO[bytes], size: int) -> tuple[int, int] | None:
-    """Where the directory of a zip archive begins, and how many bytes it has; None for what is no archive.
+    """Return the offset and the size of the directory of a zip archive, or None if it is not an archive.
 
-    Whatever stands before it, the directory ends where the record about it begins. Bytes that look like such a record may
-    stand inside of another: a directory must be there, too.
+    The directory ends where its end record begins, whatever precedes it. Bytes that look like an end record may be inside
+    another one, so there must be a directory, too.
 
     Raises:
-        HostileFileError: readers would find different directories.
+        HostileFileError: Different readers would find different directories.
     """
     offset = max(size - _TAIL, 0)
     file.seek(offset)
@@ -106,10 +106,10 @@ def find_directory(file: IO[bytes], size: int) -> tuple[int, int] | None:
 
 
 def _directory_at(tail: bytes, end: int, offset: int) -> tuple[int, int]:
-    """Where the directory of one record begins, and how many bytes it has.
+    """Return the offset and the size of the directory that belongs to one end record.
 
-    Large archives have a second record, and a locator that says where it is. Some readers go where the locator points to,
-    others to where the record has always been: right before it.
+    Large archives have a second record, and a locator with its offset. Some readers use that offset, others expect the
+    record right before the locator.
     """
     length: int = _END.unpack_from(tail, end)[5]
     locator = end - _LOCATOR.size
@@ -208,7 +208,7 @@ class SingleFile:
         """Nothing is open."""
 
     def problems(self) -> list[EntryProblem]:
-        """The rule that it breaks if it is an archive as well."""
+        """Return the rule that it breaks if it is also an archive."""
         with self.open(self._path.name) as file:
             return [BOTH] if find_directory(file, self.entries[0].size) is not None else []
 

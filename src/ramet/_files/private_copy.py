@@ -1,4 +1,4 @@
-"""Files to load: copies that nobody else can change, and the error about one that is not safe."""
+"""Private copies of files to load, which nobody else can change, and the error about a file that is not safe."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["private_copy", "unsafe_file"]
 
 @contextlib.contextmanager
 def private_copy(path: Path) -> Iterator[Path]:
-    """A copy of a file, or of a folder, under the same name in a folder of its own: what is scanned is what is loaded."""
+    """Yield a copy of a file or folder, with the same name, in a private folder: what is scanned is what is loaded."""
     check_readable(path)
     with tempfile.TemporaryDirectory(prefix="ramet-") as folder:
         target = Path(folder) / path.name
@@ -39,12 +39,12 @@ def private_copy(path: Path) -> Iterator[Path]:
 
 
 def unsafe_file(path: Path, findings: Sequence[Finding], fix: str) -> UnsafeFileError:
-    """The error about a file with findings.
+    """Return the error about a file with findings.
 
     Args:
-        path: of the file.
-        findings: at least one, the worst first.
-        fix: what the user can do.
+        path: The path of the file.
+        findings: At least one, the worst first.
+        fix: What the user can do.
     """
     more = f" and {len(findings) - 1} more" if len(findings) > 1 else ""
     return UnsafeFileError(

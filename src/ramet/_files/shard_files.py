@@ -30,7 +30,7 @@ class ShardFiles:
         """Nothing is open."""
 
     def problems(self) -> list[EntryProblem]:
-        """The rule that the first shard breaks if the map does not tell of it. What leads elsewhere was refused before."""
+        """Return the rule that the first shard breaks if the map does not list it. Links elsewhere were refused before."""
         first = first_shard(self._path.name)
         is_unlisted = first not in self._files and self._path.with_name(first).exists()
         return [unlisted(first)] if is_unlisted else []
@@ -41,7 +41,7 @@ class ShardFiles:
             return read_at_most(limit, file, name)
 
     def start_of(self, name: str, count: int) -> bytes:
-        """The first bytes of a file."""
+        """Return the first bytes of a file."""
         with self.open(name) as file:
             return file.read(count)
 

@@ -49,12 +49,12 @@ class ShardMap:
 
 
 def first_shard(name: str) -> str:
-    """The shard that Keras opens first, whatever the map says: `m_00000.weights.h5` for `m.weights.json`."""
+    """Return the shard that Keras opens first, whatever the map contains: `m_00000.weights.h5` for `m.weights.json`."""
     return f"{name.removesuffix('.json').replace('.weights', '')}_00000.weights.h5"
 
 
 def unlisted(name: str) -> EntryProblem:
-    """The rule that a first shard breaks which the map does not tell of."""
+    """Return the rule that a first shard breaks if the map does not list it."""
     return EntryProblem("shard", escape(name), "the map of shards does not tell of it, and Keras opens it first")
 
 

@@ -25,7 +25,7 @@ _ZIP = b"PK\x03\x04"
 
 
 def open_source(path: Path, limits: Limits) -> tuple[FileKind, Container]:
-    """The container at a path: the one that Keras would open, by its name first and then by what it is."""
+    """Return the container that Keras would open: chosen by its extension, then by its content."""
     found = check_readable(path)
     limits = limits if path.is_dir() else limits.within(found.st_size)
     if path.is_dir():
@@ -45,7 +45,7 @@ def open_source(path: Path, limits: Limits) -> tuple[FileKind, Container]:
             is_zip = start.startswith(_ZIP) or find_directory(file, found.st_size) is not None
     except OSError as error:
         raise ModelFileError(f"Cannot read '{escape(path.name)}': {error.strerror}.", path=str(path)) from None
-    # Keras opens whatever is called .keras as a zip archive, which may begin with anything, and .h5 always as HDF5.
+    # Keras opens .keras files as zip archives, which may begin with anything, and .h5 files as HDF5.
     is_named_hdf5 = path.name.endswith((".h5", ".hdf5"))
     if (path.name.endswith(".keras") and (is_zip or hdf5 is None)) or (
         start.startswith(_ZIP) and not (is_named_hdf5 and hdf5 is not None)

@@ -112,7 +112,7 @@ class ChildStore:
         return _typed(array, ArraySpec(tuple(answer["shape"]), answer["dtype"]))
 
     def open(self, entry: str) -> None:
-        """Go on with another file of the same container."""
+        """Continue with another file of the same container."""
         self._ask({"open": entry})
 
     def close(self) -> None:
@@ -159,7 +159,7 @@ class ChildStore:
 
     @contextlib.contextmanager
     def _deadline(self) -> Iterator[None]:
-        """End the process when all its answers take too long: HDF5 goes round in circles on some broken files."""
+        """Kill the process when the time for all its answers is spent: HDF5 loops forever on some broken files."""
         if self._seconds <= 0:
             self._stop_late()
             raise self._crashed()

@@ -23,13 +23,13 @@ from typing import Any, TypeAlias
 
 __all__ = ["RefusedError", "guarded"]
 
-# Read by Python and its libraries at any time: facts about the machine, random numbers, time zones.
+# Files that Python and its libraries may read at any time: facts about the machine, random numbers, time zones.
 _MACHINE = ("/proc", "/sys", "/dev/null", "/dev/urandom", "/dev/random", "/usr/share/zoneinfo", "/etc/localtime")
-# What the process was given, and its memory.
+# The environment and the memory of the process.
 _SECRET = re.compile(r"/proc/\d+/(?:task/\d+/)?(?:environ|mem)")
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
-# Events of Python's audit hooks, by the first word, that no load of an honest file causes.
+# Audit events, by their first word, that loading a valid file never causes.
 _NEVER = {
     "ftplib": "open a connection",
     "http": "open a connection",
@@ -66,7 +66,7 @@ _NEVER_EXACTLY = {
     "socket.sendmsg": "open a connection",
     "ctypes.dlopen": "load a library",
 }
-# Events that change what lies at one or two paths.
+# Events that change the files at one or two paths.
 _CHANGES = {
     "os.chmod": 1,
     "os.chown": 1,
@@ -84,31 +84,31 @@ _CHANGES = {
 }
 
 
-# What libraries do while they are imported: torch asks a program for the kind of processor.
+# What libraries may do while they are imported: torch runs a program to detect the processor.
 _OF_IMPORTS = ("load a library", "start a program", "start a process")
 
 
 class RefusedError(Exception):
-    """Something was tried while a file was loaded that no honest file does."""
+    """Loading a file tried something that valid files never do."""
 
 
 class Guard:
-    """What may be opened while it is in force.
+    """The rules while a file is loaded.
 
     Attributes:
-        refused: what was tried and refused, in words: a loader may swallow the error.
+        refused: What was tried and refused, in words. A loader may swallow the error.
     """
 
     def __init__(self, folder: Path) -> None:
         self.refused: list[str] = []
-        # Imports that were under way before: the code under guard may itself be called from a module being imported.
+        # Imports that began earlier do not count: the guard may be used from a module that is itself being imported.
         self._outer_imports = {id(frame) for frame in _import_frames()}
         self._wrapped: dict[tuple[Any, str], Any] = {}
         self._writable = (os.path.realpath(folder), *_caches(), "/dev/null")
         self._readable = (*self._writable, *_libraries(), *_MACHINE)
 
     def check(self, event: str, args: tuple[Any, ...]) -> None:
-        """Raise for an event that no load of an honest file causes."""
+        """Raise an error for an event that loading a valid file never causes."""
         if event == "import":
             self.wrap()  # a library may come only now
         elif event == "open":
@@ -126,7 +126,7 @@ class Guard:
                 self.refuse(word)
 
     def check_path(self, path: Any, *, writing: bool) -> None:
-        """Raise for a path that is neither the file's own nor a library's."""
+        """Raise an error for a path that belongs neither to the file nor to a library."""
         if not isinstance(path, str | bytes | os.PathLike):  # a descriptor, which was opened before
             return
         real = os.path.realpath(os.fsdecode(path))
@@ -135,7 +135,7 @@ class Guard:
             self.refuse(f"{'write' if writing else 'read'} '{real}'")
 
     def wrap(self) -> None:
-        """Wrap the functions of libraries that open files in C, as far as these are imported by now."""
+        """Wrap the functions that open files in C, for libraries that are imported already."""
         for place, names, wrapper in _IN_C:
             module, _, attribute = place.partition(":")
             holder = sys.modules.get(module)
@@ -147,17 +147,17 @@ class Guard:
                     setattr(holder, name, wrapper(self, name, function))
 
     def unwrap(self) -> None:
-        """Put the functions back."""
+        """Restore the wrapped functions."""
         for (holder, name), function in self._wrapped.items():
             setattr(holder, name, function)
         self._wrapped.clear()
 
     def is_importing(self) -> bool:
-        """Return whether a module is being imported under guard. It must be an installed one: others cannot be read."""
+        """Return whether a module is being imported under guard. Only installed modules can be, because others cannot be read."""
         return any(id(frame) not in self._outer_imports for frame in _import_frames())
 
     def refuse(self, what: str) -> None:
-        """Raise, and remember it."""
+        """Record what was tried, and raise an error."""
         self.refused.append(what)
         raise RefusedError(f"the file tried to {what} while it was loaded")
 
@@ -191,14 +191,14 @@ def _libraries() -> set[str]:
 
 
 def _caches() -> list[str]:
-    """Where JAX keeps what it has compiled, if it was told to."""
+    """Return the folder of JAX's compilation cache, if there is one."""
     jax = sys.modules.get("jax")
     folder = None if jax is None else jax.config.jax_compilation_cache_dir
     return [os.path.realpath(folder)] if folder else []
 
 
 class _Hook:
-    """The one audit hook: it cannot be taken away again, and does nothing while no guard is in force."""
+    """The only audit hook. It cannot be removed, and does nothing unless a guard is active."""
 
     def __init__(self) -> None:
         self.guard: Guard | None = None
@@ -221,7 +221,7 @@ _HOOK = _Hook()
 
 @contextlib.contextmanager
 def guarded(folder: Path) -> Iterator[Guard]:
-    """Refuse, in all threads, to open, start or reach anything but what lies in a folder, and libraries to import."""
+    """Refuse, in all threads, to open, start or access anything except files in a folder and libraries."""
     with _HOOK.lock:
         _HOOK.add()
         guard = Guard(folder)
@@ -238,7 +238,7 @@ def guarded(folder: Path) -> Iterator[Guard]:
 
 
 def _file_io(guard: Guard, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of TensorFlow's that takes a path, or two."""
+    """Wrap a function of TensorFlow that takes one or two paths."""
     writing = any(word in name for word in ("Append", "Copy", "Create", "Delete", "Rename", "Writable", "Write"))
     paths = 2 if name.startswith(("Copy", "Rename")) else 1
 
@@ -252,12 +252,12 @@ def _file_io(guard: Guard, name: str, function: Callable[..., Any]) -> Callable[
 
 
 def _operation(guard: Guard, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that runs, or adds to a graph, an operation of TensorFlow which is one of its arguments by name."""
+    """Wrap a function that runs a TensorFlow operation, or adds it to a graph, by the name in its arguments."""
     place = _OPERATION_AT[name]
 
     def checked(*args: Any, **kwargs: Any) -> Any:
         operation = str(args[place] if len(args) > place else kwargs.get("op_type"))
-        # Functions of the user's, which are made of operations, have names that begin so.
+        # The names of user-defined functions, which consist of operations, start like this.
         if not operation.startswith("__") and _FILE_OPERATION.search(operation):
             guard.refuse(f"run the operation {operation} of TensorFlow")
         return function(*args, **kwargs)
@@ -266,7 +266,7 @@ def _operation(guard: Guard, name: str, function: Callable[..., Any]) -> Callabl
 
 
 def _hdf5(guard: Guard, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of h5py's that opens or makes a file. One that Python has opened before has no path."""
+    """Wrap a function of h5py that opens or creates a file. A file that Python opened has no path."""
     in_python = sys.modules["h5py.h5fd"].fileobj_driver
 
     def checked(path: Any, *args: Any, **kwargs: Any) -> Any:
@@ -278,7 +278,7 @@ def _hdf5(guard: Guard, name: str, function: Callable[..., Any]) -> Callable[...
 
 
 def _library(guard: Guard, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of TensorFlow's that loads code."""
+    """Wrap a function of TensorFlow that loads code."""
 
     def checked(*args: Any, **kwargs: Any) -> Any:
         if not guard.is_importing():
@@ -288,14 +288,14 @@ def _library(guard: Guard, name: str, function: Callable[..., Any]) -> Callable[
     return checked
 
 
-# Where the name of the operation is among the arguments.
+# The position of the operation's name among the arguments.
 _OPERATION_AT = {"TFE_Py_FastPathExecute": 1, "TFE_Py_Execute": 2, "_create_op_internal": 1}
-# Operations of TensorFlow that read, write or call something.
+# TensorFlow operations that read, write or call something.
 _FILE_OPERATION = re.compile(
     r"File|Reader|Dataset|Save|Restore|Checkpoint|PyFunc|PyCall|Summary|Library|LoadAndRemap|Iterator|Rpc|TPU"
     r"|^Print|DecodeProto|FixedUnigram"
 )
-# Where files are opened without a word to Python: in a module, what holds the functions, their names, how they are wrapped.
+# Functions that open files without an audit event: the module or class, the names, and the wrapper.
 _Wrapper: TypeAlias = "Callable[[Guard, str, Callable[..., Any]], Callable[..., Any]]"
 _IN_C: tuple[tuple[str, tuple[str, ...], _Wrapper], ...] = (
     (

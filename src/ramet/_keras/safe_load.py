@@ -1,4 +1,4 @@
-"""Loading a file that nobody vouches for: from a private copy, after a scan, under guard."""
+"""Load an untrusted file: from a private copy, after a scan, under guard."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FIX = "look at ramet.scan(path); if you trust the file, load it with keras.savi
 
 @contextlib.contextmanager
 def safe_copy(path: Path) -> Iterator[Path]:
-    """A private copy of a file that has no unsafe findings. Classes that are not of Keras are for the caller to register."""
+    """Yield a private copy of a file without unsafe findings. The caller must register custom classes."""
     with private_copy(path) as copy:
         found = [one for one in scan(copy).findings if one.severity == "unsafe"]
         if found:
@@ -30,18 +30,18 @@ def safe_copy(path: Path) -> Iterator[Path]:
 
 
 def load_copy(path: Path) -> Any:
-    """The model in a private copy, loaded under guard."""
+    """Return the model in a private copy, loaded under guard."""
     with under_guard(path, _FIX):
         return keras.saving.load_model(path)
 
 
 @contextlib.contextmanager
 def under_guard(path: Path, fix: str) -> Iterator[None]:
-    """Refuse what a file tries while it is loaded, also where the loader goes on after the refusal.
+    """Raise an error for anything that was refused while a file was loaded, even if the loader swallowed it.
 
     Args:
-        path: of a private copy. What lies beside it may be read and written.
-        fix: what the user can do, for the message.
+        path: The private copy. Files in its folder may be read and written.
+        fix: What the user can do, for the message.
     """
     with guarded(path.parent) as guard:
         try:

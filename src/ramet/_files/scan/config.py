@@ -14,7 +14,7 @@ from ramet._files.text import Json
 
 __all__ = ["judge_value", "scan_config"]
 
-# Lists of texts that are data whatever they say: a vocabulary may hold anything. Objects in them are judged as anywhere.
+# Lists of strings that are always data: a vocabulary may contain anything. Objects in them are judged as elsewhere.
 _WORDS = frozenset({"vocabulary", "value"})
 # Names, not texts: they are judged as names, where they stand.
 _NAMES = frozenset({"class_name", "module", "registered_name", "name", "spec_name"})
@@ -37,7 +37,7 @@ def scan_config(config: Json, file: str, root: str, *, legacy: bool = False) -> 
 
 
 def judge_value(value: Json, key: str) -> Iterator[tuple[tuple[str | int, ...], Json, Finding]]:
-    """Judge a value that stands under a key of a config: for each finding, the steps to the part that it is about, and that."""
+    """Judge the value of a key in a config. Yield each finding with the keys and indices that lead to it."""
     for place, finding in _judged(Place(value, key, key)):
         yield place.steps, place.value, finding
 
@@ -56,7 +56,7 @@ def _judged(root: Place) -> Iterator[tuple[Place, Finding]]:
 
 
 def _plain(place: Place) -> Callable[[str], bool]:
-    """How texts are recognised, in a list at this place, that nothing can be wrong with. There may be millions of them."""
+    """Return a test for harmless strings in a list at this position. There may be millions of them."""
     if place.key in _WORDS:
         return bool
     if name_field(place):
@@ -66,7 +66,7 @@ def _plain(place: Place) -> Callable[[str], bool]:
 
 def _judge(place: Place) -> Iterator[Finding]:
     if isinstance(place.value, dict):
-        # An output of a model may be called "class_name": that alone makes no object.
+        # An output of a model may be named "class_name": that alone does not make an object.
         if "class_name" in place.value and place.value.keys() & _OBJECT:
             yield from judge_object(place)
             yield from judge_layer(place)

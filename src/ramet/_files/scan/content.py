@@ -35,8 +35,8 @@ _CODE = frozenset(
     ]
 )
 _PICKLES = frozenset([".bin", ".ckpt", ".dill", ".joblib", ".npz", ".p", ".pickle", ".pkl", ".pt", ".pth"])
-# Loading the folder with tf_keras would load these, and not the config beside them.
-# Weights in the format of numpy, which Keras reads where there are none in HDF5.
+# tf_keras would load these instead of the config in the same folder.
+# Weights in NumPy's format, which Keras reads if there are none in HDF5.
 _NPZ = "model.weights.npz"
 _SAVED = "a TensorFlow SavedModel"
 _SAVED_MODEL = frozenset({"saved_model.pb", "saved_model.pbtxt", "saved_model.cpb", "keras_metadata.pb"})
@@ -87,7 +87,7 @@ def scan_entries(
         kind = _foreign(entry, start_of)
         if kind is not None:
             what = f"The archive holds {kind}, '{entry.name}'."
-            # A folder with a SavedModel in it is loaded as one by tf_keras, whatever its config says.
+            # tf_keras loads a folder that contains a SavedModel as one, whatever its config contains.
             severity: Severity = "unsafe" if kind == _SAVED else "trust"
             yield Finding(severity, "foreign file", what, _UNPACKED, entry.name, safe_mode="Not checked.")
         elif not entry.name.startswith("assets/"):

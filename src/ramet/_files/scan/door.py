@@ -105,7 +105,7 @@ class _Scan:
         return ScanReport(self._path.name, kind, version, worst_first(findings))
 
     def _add(self, found: Iterable[Finding]) -> None:
-        """Note findings: so many of each severity, and how many more there are. No honest file has a hundred thousand."""
+        """Note findings: a limited number of each severity, and the number of the others. No valid file has 100,000."""
         for finding in found:
             if self._counts.total() >= self._limits.findings:
                 self._give_up(finding.place)
@@ -158,7 +158,7 @@ class _Scan:
         if weights is None or listing is None:
             return Listing()
         self._add(scan_arrays(listing.problems, weights.entry))
-        # The weights of an archive have none. Where they do, another reader could take them for a model.
+        # The weights in an archive have no config. If they do, another reader could treat them as a model.
         for key in ("model_config", "training_config"):
             text = listing.texts.get(key)
             if text is not None:

@@ -20,17 +20,17 @@ from ramet._graph import shortened
 __all__ = ["judge_layer", "judge_name", "judge_text", "name_field", "reaches"]
 
 _VOCABULARIES = frozenset({"StringLookup", "IntegerLookup", "IndexLookup", "TextVectorization"})
-# Layers of Keras 2 that stand for a function of TensorFlow, or for a property or method of its tensors.
+# Layers of Keras 2 that call a function of TensorFlow, or a property or method of its tensors.
 _OPERATIONS = frozenset(
     {"ClassMethod", "InstanceMethod", "InstanceProperty", "SlicingOpLambda", "TFOpLambda", "TensorFlowOpLayer"}
 )
-# Settings of layers for texts that stand for others.
+# Settings of text layers that are placeholder tokens.
 _TOKENS = frozenset({"mask_token", "mask_value", "oov_token"})
-# Where configs name layers of the graph, and what they are called with. Nothing is opened because of a text there; objects
-# that stand there are judged as anywhere.
+# Keys under which configs name layers of the graph and their arguments. Strings there open nothing; objects there are judged
+# as elsewhere.
 _GRAPH = frozenset({"inbound_nodes", "input_layers", "keras_history", "output_layers"})
 _GRAPH_DEPTH = 10
-# Settings of the wrappers of cells in Keras 2 that are functions.
+# Settings of cell wrappers in Keras 2 that are functions.
 _FUNCTIONS = ("dropout_fn", "residual_fn")
 _ADDRESS = re.compile(r"(?i)\s*(?:[a-z][a-z0-9+.-]{1,20}://|\\\\[\w.-]+\\)")
 _FILE = re.compile(r"\s*(?:/[\w.+~-]+/[^\s]|~[\w-]*/|[A-Za-z]:[\\/]|\.\.[\\/])|[^\n]{0,500}[\\/]\.\.[\\/]")
@@ -46,7 +46,7 @@ _LONGEST_NAME = 100
 
 
 def name_field(place: Place) -> str:
-    """The setting whose text is the name of a function or an object of Keras, if the value is one; else nothing.
+    """Return the setting, if its strings are names of functions or objects of Keras; otherwise an empty string.
 
     Settings of `compile` may have names by output: `{"loss": {"out": "mse"}, "metrics": {"out": ["mae"]}}`.
     """
@@ -63,7 +63,7 @@ def name_field(place: Place) -> str:
 
 
 def is_reference(place: Place) -> bool:
-    """Whether a text stands where a config names layers of the graph, or what they are called with."""
+    """Return whether a string is at a position where a config names layers of the graph or their arguments."""
     if place.key in _GRAPH:
         return True
     around = place.around
@@ -77,7 +77,7 @@ def is_reference(place: Place) -> bool:
 
 
 def reaches(text: str) -> bool:
-    """Whether a text looks like an address or the path of a file."""
+    """Return whether a string looks like an address or the path of a file."""
     return _ADDRESS.match(text) is not None or _FILE.match(text) is not None
 
 
@@ -145,7 +145,7 @@ def judge_text(place: Place) -> Iterator[Finding]:
 
 
 def _code(place: Place, config: dict[str, Json], class_name: str) -> Iterator[Finding]:
-    """Functions as Keras 2 writes them: code in a list, or a name, with its type beside it.
+    """Judge functions in the form of Keras 2: code in a list, or a name, with its type in another setting.
 
     Functions that are objects of their own are judged where they stand.
     """
@@ -194,7 +194,7 @@ def _external_model(place: Place, config: dict[str, Json]) -> Finding:
 
 
 def _operation_name(config: dict[str, Json]) -> str:
-    """The function, property or method of TensorFlow that a layer of Keras 2 stands for; empty if none can be told."""
+    """Return the function, property or method of TensorFlow that a layer of Keras 2 calls; empty if it is unknown."""
     parts = [config[key] for key in ("function", "cls_symbol", "method_name", "attr_name") if key in config]
     return ".".join(parts) if all(isinstance(part, str) for part in parts) else ""
 

@@ -1,4 +1,4 @@
-"""Which names of classes and functions a model file may hold, resolved as Keras resolves them."""
+"""The names of classes and functions that a model file may contain, resolved as Keras resolves them."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ KERAS_PACKAGES = frozenset({"keras", "tf_keras"})
 # Packages that Keras itself imports when a config names them.
 ADDED_PACKAGES = frozenset({"keras_cv", "keras_hub", "keras_nlp"})
 
-# On torch, classes of these names stand in for those of `keras.optimizers`, and files name them.
+# On torch, classes with these names replace those of `keras.optimizers`, and files name them.
 TORCH_OPTIMIZERS = ("Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Lion", "Nadam", "RMSprop", "SGD")
 
 _ALL_CLASSES = frozenset(f"{module}.{name}" for module, names in CLASSES.items() for name in names.split())
 _ALL_FUNCTIONS = frozenset(f"{module}.{name}" for module, names in FUNCTIONS.items() for name in names.split())
 
-# Names without a module, as Keras 2 writes them and as Keras takes them from a user: "relu", "GlorotUniform", "mse".
+# Names without a module, as Keras 2 writes them and as users pass them to Keras: "relu", "GlorotUniform", "mse".
 MODEL_CLASSES = frozenset(name.rpartition(".")[2] for name in _ALL_CLASSES) | {"Policy", "PolicyV1"}
 MODEL_FUNCTIONS = frozenset(
     name for module in ("keras.activations", "keras.losses", "keras.metrics") for name in FUNCTIONS[module].split()
@@ -50,7 +50,7 @@ _KNOWN = MODEL_FUNCTIONS | _SHORT_NAMES | MODEL_CLASSES
 _LOWER = frozenset(name.lower() for name in MODEL_CLASSES) | frozenset(map(snake_case, MODEL_CLASSES))
 _NO_CLASSES = frozenset(LEGACY.split()) - MODEL_CLASSES
 
-# Functions of TensorFlow that functional models of Keras 2 hold as layers. None of them reads, writes or calls anything.
+# TensorFlow functions that functional models of Keras 2 contain as layers. None of them reads, writes or calls anything.
 _ALL_OPERATIONS = frozenset(f"{module}.{name}" for module, names in TENSORFLOW.items() for name in names.split())
 _OPERATIONS = frozenset(
     """
@@ -105,39 +105,39 @@ _TENSOR_TYPES = frozenset(
 
 
 def is_class(module: str, name: str) -> bool:
-    """Whether a module of Keras holds a class of this name that model files are made of."""
+    """Return whether a module of Keras has a class of this name that model files may contain."""
     return f"{_of_keras(module)}.{name}" in _ALL_CLASSES
 
 
 def is_function(module: str, name: str) -> bool:
-    """Whether a module of Keras holds a function of this name that model files are made of."""
+    """Return whether a module of Keras has a function of this name that model files may contain."""
     return f"{_of_keras(module)}.{name}" in _ALL_FUNCTIONS
 
 
 def is_known_name(name: str) -> bool:
-    """Whether Keras knows what a name without a module stands for: `relu`, `GlorotUniform`, `adam`, `mse`."""
+    """Return whether Keras can resolve a name without a module: `relu`, `GlorotUniform`, `adam`, `mse`."""
     return name in _KNOWN or name in _LOWER
 
 
 def is_no_class_of_keras(name: str) -> bool:
-    """Whether the reader of `.h5` files would find something else than a class by this name: `deserialize`."""
+    """Return whether the reader of `.h5` files would find something other than a class under this name: `deserialize`."""
     return name in _NO_CLASSES
 
 
 def is_tensorflow_operation(name: str) -> bool:
-    """Whether a function of TensorFlow only computes: `math.multiply`, `concat`, `__operators__.getitem`."""
+    """Return whether a function of TensorFlow only computes: `math.multiply`, `concat`, `__operators__.getitem`."""
     own = name.removeprefix("compat.v1.")
     in_backend = own.startswith("keras.backend.") and own.removeprefix("keras.backend.") in _BACKEND
     return own in _OPERATIONS or own in _ALL_OPERATIONS or in_backend
 
 
 def is_tensor_member(name: str) -> bool:
-    """Whether a property or method of tensors only computes: `row_lengths`, `to_tensor`."""
+    """Return whether a property or method of tensors only computes: `row_lengths`, `to_tensor`."""
     return name in _MEMBERS
 
 
 def is_tensor_type(module: str, name: str) -> bool:
-    """Whether a class of TensorFlow only describes a tensor: its shape and dtype."""
+    """Return whether a class of TensorFlow only describes a tensor: its shape and dtype."""
     return f"{module}.{name}" in _TENSOR_TYPES
 
 
@@ -152,5 +152,5 @@ def is_standard_library(module: str) -> bool:
 
 
 def _of_keras(module: str) -> str:
-    """The module as the list has it: tf_keras takes its own name and that of Keras for the same."""
+    """Return the module as it is on the list: tf_keras treats its own name and that of Keras as the same."""
     return module.removeprefix("tf_") if module == "tf_keras" or module.startswith("tf_keras.") else module

@@ -1,4 +1,4 @@
-"""Objects in a config: which class or function a load would find, by the same rules as Keras, and whether it is on the list."""
+"""Objects in a config: find the class or function that loading would find, as Keras does, and check the list."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ramet._graph import shortened
 __all__ = ["judge_object"]
 
 _PLAIN = frozenset({"__keras_tensor__", "__tensor__", "__numpy__", "__bytes__", "__ellipsis__", "__slice__"})
-# Types of tensors, as HDF5 files of Keras 2 name them.
+# Names of tensor types in HDF5 files of Keras 2.
 _TYPE_SPECS = frozenset({"tf.TensorSpec", "tf.RaggedTensorSpec", "tf.SparseTensorSpec", "tf.IndexedSlicesSpec"})
 _IMPORTED = (
     "Keras before 3.9 imports it from any module, whatever safe_mode says; later ones look in their registry only."
@@ -50,7 +50,7 @@ def judge_object(place: Place) -> Iterator[Finding]:
     elif class_name == "__lambda__":
         yield _code(place)
     elif class_name == "__typespec__":
-        # tf_keras makes an object of whatever class this names, if it is registered or not.
+        # tf_keras creates an object of the class that this names, registered or not.
         module, name = value.get("module"), value.get("spec_name")
         if not is_tensor_type(str(module), str(name)) or value.get("registered_name") is not None:
             yield _odd(place, "class", f"The config names {shortened(f'{module}.{name}')} as the type of a tensor.")
@@ -61,7 +61,7 @@ def judge_object(place: Place) -> Iterator[Finding]:
 
 
 def _named(place: Place, name: object, word: str) -> Iterator[Finding]:
-    """A name is looked up in Keras' registry under one name, and in a module under another. Both are judged."""
+    """Judge both names of an object: the one for Keras' registry, and the one for a module."""
     module, registered = place.value.get("module"), place.value.get("registered_name")
     if not isinstance(name, str) or not isinstance(module, str | None) or not isinstance(registered, str | None):
         yield _odd(place, word, f"The config names a {word} by something that is no text.")
@@ -103,7 +103,7 @@ def _in_module(place: Place, module: str, name: str, word: str) -> Iterator[Find
 
 
 def _bare(place: Place, name: str, word: str) -> Iterator[Finding]:
-    """A name without a module, as Keras 2 writes it, and Keras 3 for what was made in a script or a notebook."""
+    """Judge a name without a module, as Keras 2 writes it, and Keras 3 for classes from a script or a notebook."""
     if "module" in place.value or not (is_known_name(name) if word == "function" else name in MODEL_CLASSES):
         registered = place.value.get("registered_name")
         yield _custom(
@@ -157,7 +157,7 @@ def _code(place: Place) -> Finding:
 
 
 def _odd(place: Place, word: str, what: str) -> Finding:
-    """What Keras never writes, and what readers may understand in different ways."""
+    """Judge what Keras never writes, and what different readers may read in different ways."""
     effect = "Keras has never written such a name; what a load makes of it differs between its versions."
     return Finding("unsafe", word, what, effect, place.at, place.path, _NOT_CHECKED)
 

@@ -33,7 +33,7 @@ class Place:
     legacy: bool = False
 
     def inside(self, is_plain: Callable[[str], bool]) -> Iterator[Place]:
-        """The values directly inside it that are worth judging: no numbers, nothing empty, no plain texts in a list."""
+        """Yield the values directly inside that must be judged: no numbers, nothing empty, no plain strings in a list."""
         if isinstance(self.value, dict):
             for key, item in self.value.items():
                 if item and type(item) not in _NUMBERS:
@@ -51,7 +51,7 @@ class Place:
 
     @property
     def steps(self) -> tuple[str | int, ...]:
-        """The keys and numbers that lead to it, without the name of the whole."""
+        """Return the keys and indices that lead to it, without the name of the whole."""
         return tuple(reversed([place.step for place in self._outwards()[:-1]]))
 
     @property
