@@ -115,7 +115,7 @@ verdict = if [ -n "$$failed" ]; then echo "failed on:$$failed"; exit 1; fi; echo
 .venv-scanners/.ready: size := other scanners of model files, with tensorflow: 1.5 GB, a minute or two
 .venv-scanners/.ready: packages := $(FOR_SCANNERS)
 
-.venv/.ready .venv-demo/.ready .venv-oldest/.ready: hatch_build.py $(wildcard src/ramet/_twin/_compiled/*.p*)
+.venv/.ready .venv-demo/.ready .venv-oldest/.ready: hatch_build.py $(wildcard src/ramet/_copy/_compiled/*.p*)
 .venv/.ready .venv-demo/.ready .venv-oldest/.ready .venv-scanners/.ready: pyproject.toml Makefile
 	@$(find_python); \
 	echo "setting up $(@D) ($(size), once) ..."; \

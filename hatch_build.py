@@ -1,4 +1,4 @@
-"""Builds the compiled walk (src/ramet/_twin/_compiled). Where that fails, ramet does the same in Python, slower."""
+"""Builds the compiled walk (src/ramet/_copy/_compiled). Where that fails, ramet does the same in Python, slower."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-SOURCE = Path("src/ramet/_twin/_compiled/walk.pyx")
-MODULE = "ramet._twin._compiled.walk"
+SOURCE = Path("src/ramet/_copy/_compiled/walk.pyx")
+MODULE = "ramet._copy._compiled.walk"
 # Without what only debuggers read, which is nine tenths of the file.
 _OPTIONS = [] if sys.platform == "win32" else ["-g0"]
 

@@ -175,7 +175,7 @@ def _device() -> str:
 
 
 def _carried() -> list[str]:
-    from ramet._twin._compiled import is_at_work
+    from ramet._copy._compiled import is_at_work
 
     lines = [f"Python {sys.version.split()[0]}", f"the walk is {'compiled' if is_at_work() else 'in Python'}"]
     for name in CARRIED:

@@ -27,7 +27,7 @@ import keras
 import pytest
 
 from ramet._files.weights_file import WeightsFile
-from tests.support.backends import needs_no_backend, spread
+from tests.support.backends import on_backend
 from tests.support.memory import MemoryReport, free_what_was_compiled, kernels_kept
 
 
@@ -40,19 +40,11 @@ def pytest_addoption(parser):
     )
 
 
-def pytest_ignore_collect(collection_path):
-    if keras.backend.backend() != "jax" and needs_no_backend(collection_path):
-        return True
-    return None
-
-
 @pytest.hookimpl(trylast=True)  # once the marks have been looked at
 def pytest_collection_modifyitems(config, items):
-    which = config.getoption("--cases")
-    if which != "all":
-        once, others = spread(items, keras.backend.backend())
-        items[:], left_out = (once, others) if which == "once" else (others, once)
-        config.hook.pytest_deselected(items=left_out)
+    selected, left_out = on_backend(items, keras.backend.backend(), config.getoption("--cases"))
+    items[:] = selected
+    config.hook.pytest_deselected(items=left_out)  # pytest counts them in its last line
 
 
 def pytest_configure(config):

@@ -36,12 +36,12 @@ SET_BY_NAME = frozenset({"_keras_history", "_keras_mask"})
 
 # (file below src/ramet, name): whose name it is there, although Keras has one that is spelt the same.
 SPELT_ALIKE: dict[tuple[str, str], str] = {
-    ("_surgery/head.py", "_initializer"): "the end of the name of a public attribute",
-    ("_surgery/resizing.py", "_shape"): "the end of a key in a build config",
-    ("_twin/tensorflow_plans.py", "_dtype"): "of TensorFlow's resource variables",
-    ("_twin/tensorflow_plans.py", "_name"): "of TensorFlow's variable handles",
-    ("_twin/tensorflow_plans.py", "_shape"): "of TensorFlow's resource variables",
-    ("_twin/tensorflow_plans.py", "_shared_name"): "of TensorFlow's lookup tables",
+    ("_edit/head.py", "_initializer"): "the end of the name of a public attribute",
+    ("_edit/resizing.py", "_shape"): "the end of a key in a build config",
+    ("_copy/tensorflow_plans.py", "_dtype"): "of TensorFlow's resource variables",
+    ("_copy/tensorflow_plans.py", "_name"): "of TensorFlow's variable handles",
+    ("_copy/tensorflow_plans.py", "_shape"): "of TensorFlow's resource variables",
+    ("_copy/tensorflow_plans.py", "_shared_name"): "of TensorFlow's lookup tables",
 }
 _GROUPS = ("_dropout_layer", "_softmax", "_key_dense", "_output_dense", "_query_dense", "_value_dense")
 SPELT_ALIKE |= {("_files/known.py", name): "the name of a group in files" for name in _GROUPS}

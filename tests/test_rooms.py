@@ -1,6 +1,7 @@
 """The rooms stay apart: who may import whom, read from the source (docs/design.md draws the picture)."""
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -12,18 +13,16 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "src" / "ramet"
 
 # Lower rooms first: a room may import those before it.
-DATA = ("errors", "_arguments", "_graph", "_select", "_diff", "_files", "_edit", "_draw")
-LIVE = ("_keras", "_twin", "_capture", "_build", "_weights", "_surgery")
+DATA = ("errors", "_arguments", "_report", "_graph", "_select", "_diff", "_files", "_draw")
+LIVE = ("_keras", "_copy", "_build", "_weights", "_edit")
 # The rooms on top, where everything meets.
-TOP = ("__init__", "__main__", "_api", "_cli", "_demo", "testing")
+TOP = ("__init__", "__main__", "_api", "_cli", "testing", "edits")
 
 MAY_IMPORT: dict[str, set[str]] = {
     **{room: set(DATA[:place]) for place, room in enumerate(DATA)},
     **{room: {*DATA, *LIVE[:place]} for place, room in enumerate(LIVE)},
-    # The public constructors of edits are data, so that a recipe can be written without Keras.
-    "edits": set(DATA),
     # Whoever verifies a copy must not lean on the code that made it.
-    "_verify": {*DATA, "_keras", "_capture"},
+    "_verify": {*DATA, "_keras"},
 }
 MAY_IMPORT |= {room: {*MAY_IMPORT, *TOP} for room in TOP}
 
@@ -39,7 +38,7 @@ BACKENDS = {
     "tensorflow": "tensorflow",
 }
 # In these rooms, a file named after a backend is the one that may import it.
-BACKEND_FILE = re.compile(r"(?:_twin|_weights)/(?:.*/)?_?(jax|torch|tensorflow)(?:_\w+)?(?:\.py|/)")
+BACKEND_FILE = re.compile(r"(?:_copy|_weights)/(?:.*/)?_?(jax|torch|tensorflow)(?:_\w+)?(?:\.py|/)")
 
 
 def room_of(file: str) -> str:
@@ -71,6 +70,19 @@ def imported(source: str, file: str) -> Iterator[tuple[int, str]]:
                 yield node.lineno, "keras.src"
 
 
+@functools.cache
+def face(room: str) -> frozenset[str] | None:
+    """Return the names that a room exports in its `__init__.py`, or None for a single file."""
+    init = PACKAGE / room / "__init__.py"
+    if not init.exists():
+        return None
+    for node in ast.parse(init.read_text(encoding="utf-8")).body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id="__all__")]):
+                return frozenset(ast.literal_eval(node.value))
+    return frozenset()
+
+
 def objection(file: str, name: str) -> str | None:
     """Return the rule that this import breaks, or None."""
     room = room_of(file)
@@ -78,8 +90,12 @@ def objection(file: str, name: str) -> str | None:
     if library == "ramet":
         # A name that is no room was taken from the package itself.
         target = inner[0] if inner and inner[0] in MAY_IMPORT else "__init__"
-        if target != room and target not in MAY_IMPORT[room] and (file, target) not in UPWARDS:
+        if target == room:
+            return None
+        if target not in MAY_IMPORT[room] and (file, target) not in UPWARDS:
             return f"the room '{room}' may not import '{target}'"
+        if len(inner) > 2 or (len(inner) == 2 and (exported := face(target)) is not None and inner[1] not in exported):
+            return f"'{target}' does not export it; import what ramet.{target} lists in __all__"
     elif library == "keras":
         if inner[:1] == ["src"]:
             return "keras.src moves between versions: never import it"
@@ -88,7 +104,7 @@ def objection(file: str, name: str) -> str | None:
     elif library in BACKENDS and room != "_keras":
         own = BACKEND_FILE.match(file)
         if own is None or own[1] != BACKENDS[library]:
-            return f"{library} may be imported in '_keras' and in a file of '_twin' or '_weights' named after it"
+            return f"{library} may be imported in '_keras' and in a file of '_copy' or '_weights' named after it"
     return None
 
 
@@ -120,17 +136,19 @@ def test_a_room_imports_only_lower_rooms(file: str) -> None:
         ("_graph/call.py", "import keras"),
         ("_graph/call.py", "def late():\n    from keras import ops"),
         ("_graph/call.py", "from .._edit import recipe"),
-        ("_diff.py", "from . import _twin"),
+        ("_diff.py", "from . import _copy"),
         ("_diff.py", "from ramet import clone"),
         ("_draw/text.py", "import importlib\nimportlib.import_module('torch')"),
-        ("_twin/memo.py", "from ramet._surgery import swap"),
-        ("_twin/memo.py", "import jax.numpy as jnp"),
-        ("_twin/_torch.py", "import jax"),
-        ("_verify/state.py", "from .._twin import memo"),
+        ("_copy/memo.py", "from ramet._edit import swap"),
+        ("_copy/memo.py", "import jax.numpy as jnp"),
+        ("_copy/_torch.py", "import jax"),
+        ("_verify/state.py", "from .._copy import memo"),
         ("_keras/__init__.py", "from keras.src import backend"),
         ("_keras/__init__.py", "from keras import src"),
         ("_keras/__init__.py", "import keras\nkeras.src.backend"),
-        ("_demo.py", "import tensorflow as tf"),
+        ("_cli.py", "import tensorflow as tf"),
+        ("_cli/clone.py", "from ramet._graph.op import Op"),
+        ("_cli/clone.py", "from ramet._graph import no_such_name"),
     ],
 )
 def test_a_forbidden_import_is_found(file: str, source: str) -> None:
@@ -142,11 +160,11 @@ def test_a_forbidden_import_is_found(file: str, source: str) -> None:
     [
         ("_graph/call.py", "from ..errors import RametError\nfrom .value import Value"),
         ("_select.py", "from ._graph import Graph"),
-        ("_twin/_torch_module.py", "import torch\nfrom .._keras import variables"),
-        ("_twin/backend/jax.py", "import flax\nfrom ... import _keras"),
-        ("_verify.py", "import keras\nfrom ramet import _capture, errors"),
+        ("_copy/_torch_module.py", "import torch\nfrom .._keras import structure"),
+        ("_copy/backend/jax.py", "import flax\nfrom ... import _keras"),
+        ("_verify.py", "import keras\nfrom ramet import _keras, errors"),
         ("_keras/state.py", "import jax, tensorflow, torch"),
-        ("_api/cloning.py", "from .. import _twin, _verify"),
+        ("_cli/clone.py", "from .. import _copy, _verify"),
     ],
 )
 def test_a_permitted_import_is_left_alone(file: str, source: str) -> None:

@@ -1,4 +1,8 @@
-"""Exact, independent twins of Keras models."""
+"""Exact, independent twins of Keras models.
+
+Every public name is imported when it is first used: `import ramet` loads neither Keras nor a backend, so that the
+command line starts at once and `KERAS_BACKEND` can still be set afterwards.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +10,54 @@ import importlib
 from typing import TYPE_CHECKING
 
 from ramet import errors
-from ramet._api import (
-    capture,
-    clone,
-    clone_model,
-    cut,
-    diff,
-    draw,
-    edit,
-    plan,
-    read_recipe,
-    register_copy,
-    select,
-    sync,
-    transfer,
-    verify,
-)
 
 if TYPE_CHECKING:
     from ramet import edits
+    from ramet._api import (
+        capture,
+        clone,
+        clone_model,
+        cut,
+        diff,
+        draw,
+        edit,
+        plan,
+        read_recipe,
+        register_copy,
+        select,
+        sync,
+        transfer,
+        verify,
+    )
     from ramet._edit import Recipe
     from ramet._select import anything, feeds, named, nth, of_class, reads, where, with_config
+
+# The room of each public name. A name is added here, above for type checkers, and in `__all__` below.
+_ROOMS = {
+    "Recipe": "_edit",
+    "anything": "_select",
+    "capture": "_api",
+    "clone": "_api",
+    "clone_model": "_api",
+    "cut": "_api",
+    "diff": "_api",
+    "draw": "_api",
+    "edit": "_api",
+    "feeds": "_select",
+    "named": "_select",
+    "nth": "_select",
+    "of_class": "_select",
+    "plan": "_api",
+    "read_recipe": "_api",
+    "reads": "_select",
+    "register_copy": "_api",
+    "select": "_api",
+    "sync": "_api",
+    "transfer": "_api",
+    "verify": "_api",
+    "where": "_select",
+    "with_config": "_select",
+}
 
 __all__ = [
     "Recipe",
@@ -57,17 +88,13 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 
-_SELECTORS = ("anything", "feeds", "named", "nth", "of_class", "reads", "where", "with_config")
-# Where the names are that are imported when they are first asked for: the command line starts without them.
-_LATER = {"Recipe": "ramet._edit", **dict.fromkeys(_SELECTORS, "ramet._select")}
-
 
 def __getattr__(name: str) -> object:
     if name == "edits":
         return importlib.import_module("ramet.edits")
-    if name not in _LATER:
+    if name not in _ROOMS:
         raise AttributeError(f"module 'ramet' has no attribute {name!r}")
-    value: object = getattr(importlib.import_module(_LATER[name]), name)
+    value: object = getattr(importlib.import_module(f"ramet.{_ROOMS[name]}"), name)
     globals()[name] = value
     return value
 

@@ -11,7 +11,7 @@ if __name__ == "__main__" and not sys.flags.safe_path and os.path.realpath(Path(
     # `python -m` looks for modules in the current folder first, which may have been downloaded together with a model.
     sys.path[:] = [folder for folder in sys.path if os.path.realpath(folder) != _HERE]
 
-from ramet._cli.program import main  # noqa: E402  # only now is the path safe to import from
+from ramet._cli import main  # noqa: E402  # only now is the path safe to import from
 
 __all__ = ["main"]
 

@@ -35,7 +35,7 @@ def assert_edit(before: Any, edits: Any, after: Any, *, inputs: Any = None, tole
     >>> assert_edit(model(0.5), e.update("drop", rate=0.1), model(0.1))
     """
     __tracebackhide__ = True
-    from ramet._surgery.assert_edit import assert_edit as check
+    from ramet._edit import assert_edit as check
 
     check(before, edits, after, inputs=inputs, tolerance=tolerance)
 
@@ -60,6 +60,6 @@ def assert_twin(model: Any, twin: Any, **options: Any) -> None:
     """
     # Some test runners hide this frame from the traceback: the message says it all.
     __tracebackhide__ = True
-    from ramet._verify.door import verify
+    from ramet._verify import verify
 
     verify(model, twin, progress=False, **options).raise_if_failed()

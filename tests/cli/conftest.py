@@ -12,10 +12,6 @@ import pytest
 from ramet.__main__ import main
 from tests.files.build import DENSE_WEIGHTS, archive, dense, one_layer
 
-if os.environ.get("KERAS_BACKEND", "jax") != "jax":
-    # Only what loads a model depends on the backend.
-    collect_ignore_glob = ["test_[!l]*.py"]
-
 
 @dataclass(frozen=True)
 class Done:

@@ -5,6 +5,8 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.no_backend
+
 
 def script(ramet, shell, tmp_path):
     done = ramet("--completion", shell)

@@ -2,8 +2,12 @@
 
 import json
 
+import pytest
+
 from ramet._diff import Diff
 from tests.files.build import DENSE_WEIGHTS, TINY, archive, dense, one_layer, weights
+
+pytestmark = pytest.mark.no_backend
 
 NOT_COMPARED = """
 Not compared

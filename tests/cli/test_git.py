@@ -10,7 +10,10 @@ import pytest
 
 from tests.files.build import DENSE_WEIGHTS, archive, dense, one_layer
 
-pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed; installing it lifts this")
+pytestmark = [
+    pytest.mark.no_backend,
+    pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed; installing it lifts this"),
+]
 
 DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
 RAMET = f"{sys.executable} -m ramet"

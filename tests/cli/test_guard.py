@@ -22,6 +22,8 @@ from ramet._keras import safe_load
 from ramet._keras.guard import RefusedError, guarded
 from ramet.errors import UnsafeFileError
 
+pytestmark = pytest.mark.no_backend
+
 BACKEND = keras.backend.backend()
 
 

@@ -10,6 +10,8 @@ import pytest
 from ramet._cli.bounded import _size
 from tests.files.build import DENSE_WEIGHTS, TINY, archive, sharded, weights
 
+pytestmark = pytest.mark.no_backend
+
 BACKEND = keras.backend.backend()
 NAME = "a\nb\x1b[31m.keras"
 

@@ -9,9 +9,11 @@ import pytest
 
 from ramet._cli import show
 from ramet._cli.parser import COMMANDS
-from ramet._twin._compiled import is_at_work
+from ramet._copy._compiled import is_at_work
 from tests.files.build import archive
 from tests.files.hostile import ARCHIVES
+
+pytestmark = pytest.mark.no_backend
 
 NAMES = [command.name for command in COMMANDS]
 

@@ -7,6 +7,8 @@ import pytest
 from tests.files.build import archive
 from tests.files.hostile import CONFIGS, MARKER, TRUSTED
 
+pytestmark = pytest.mark.no_backend
+
 
 def test_a_clean_file_is_safe(ramet, tiny):
     done = ramet("scan", tiny)

@@ -3,8 +3,12 @@
 import json
 import re
 
+import pytest
+
 from ramet._graph import from_json
 from tests.files.build import DENSE_WEIGHTS, TINY, archive, dense, legacy, one_layer, weights
+
+pytestmark = pytest.mark.no_backend
 
 SHOWN = """\
 tiny.keras: tiny (Functional), 10 parameters

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.no_backend
+
 pty = pytest.importorskip("pty", reason="Windows has no pseudo-terminal; another system lifts this")
 
 

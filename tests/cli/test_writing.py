@@ -9,6 +9,8 @@ from ramet._cli.writing import check_target, written_beside
 from ramet.errors import ArgumentError, ModelFileError
 from tests.files.build import archive
 
+pytestmark = pytest.mark.no_backend
+
 # Stands in for the saving of a model that is interrupted half-way, by a signal that really comes.
 INTERRUPTED = """\
 import os, signal, time

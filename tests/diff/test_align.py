@@ -2,11 +2,14 @@
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ramet._diff.align import align, gaps, increasing
 from tests.graph.strategies import few
+
+pytestmark = pytest.mark.no_backend
 
 items = st.lists(st.integers(0, 3), max_size=10)
 

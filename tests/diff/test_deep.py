@@ -1,10 +1,14 @@
 """Nothing here recurses: models nested thousands deep, long chains, deep configs, at Python's default recursion limit."""
 
+import pytest
+
 from ramet._diff import Diff, diff_graphs
 from ramet._graph import Graph, Op, Ref, freeze
 from tests.diff.edit import change_op, rename_all
 from tests.graph.big import grow
 from tests.graph.sample import call, config, dense, input_op, layer
+
+pytestmark = pytest.mark.no_backend
 
 LEVELS = 2_000
 

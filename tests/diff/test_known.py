@@ -10,6 +10,8 @@ from ramet._graph import Graph, Op, Ref, VariableSpec, freeze, lint
 from tests.diff.edit import change_op, insert_after, remove, rename
 from tests.graph.sample import call, config, dense, input_op, layer, masked, nested, small, split, value
 
+pytestmark = pytest.mark.no_backend
+
 
 def chain(*ops: Op, name: str = "chain") -> Graph:
     """The ops one after the other, behind an input `x`."""

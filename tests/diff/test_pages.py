@@ -12,6 +12,8 @@ from ramet._graph import FormatError, FrozenDict, Graph, Op, Ref, freeze, freeze
 from tests.diff.edit import change_op, insert_after, rename
 from tests.graph.sample import masked, small
 
+pytestmark = pytest.mark.no_backend
+
 
 def example() -> Diff:
     """Something of everything."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +11,8 @@ from ramet._graph import FrozenDict, Graph, Op, Ref, VariableSpec, freeze, from_
 from tests.diff.edit import change_op, insert_after, remove, rename, rename_all
 from tests.graph.big import grow
 from tests.graph.strategies import few, graphs
+
+pytestmark = pytest.mark.no_backend
 
 many = settings(few, max_examples=15)
 # Whole random graphs take long to draw.

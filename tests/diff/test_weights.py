@@ -8,6 +8,8 @@ from ramet._diff import Change, Diff, diff_graphs
 from ramet._graph import FrozenDict, freeze_dict
 from tests.graph.sample import nested, small
 
+pytestmark = pytest.mark.no_backend
+
 
 class Stored:
     """Arrays by path, and which of them were read."""

@@ -1,6 +1,5 @@
 """The data side knows no backend: its tests run once, with JAX. Pages are opened in a real browser."""
 
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,9 +9,6 @@ import pytest
 
 from ramet._draw import Picture
 from tests.draw.visit import Visit
-
-if os.environ.get("KERAS_BACKEND", "jax") != "jax":
-    collect_ignore_glob = ["test_*.py"]
 
 
 @pytest.fixture(scope="session")

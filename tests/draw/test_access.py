@@ -11,6 +11,8 @@ from tests.draw.sample import chain, diff_picture, inception, tree
 from tests.draw.visit import Visit
 from tests.graph import sample
 
+pytestmark = pytest.mark.no_backend
+
 Open = Callable[..., Visit]
 
 

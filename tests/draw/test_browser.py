@@ -14,6 +14,8 @@ from tests.draw.visit import Visit
 from tests.graph import big, sample
 from tests.graph.sample import config
 
+pytestmark = pytest.mark.no_backend
+
 Open = Callable[..., Visit]
 
 

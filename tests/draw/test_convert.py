@@ -18,6 +18,8 @@ from ramet._draw.svg import svg
 from ramet.errors import ArgumentError
 from tests.draw.sample import chain, hostile, unet
 
+pytestmark = pytest.mark.no_backend
+
 
 def png(width: int, height: int) -> bytes:
     """The smallest file that says it is a PNG of this size."""

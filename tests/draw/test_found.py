@@ -2,10 +2,14 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from ramet._draw import draw_graph
 from tests.draw.sample import before_and_after, chain, inception, twice
 from tests.draw.visit import Visit
 from tests.graph import sample
+
+pytestmark = pytest.mark.no_backend
 
 Open = Callable[..., Visit]
 

@@ -8,6 +8,8 @@ from ramet._draw.histogram import histogram
 from tests.draw.sample import chain
 from tests.draw.test_page import data_of
 
+pytestmark = pytest.mark.no_backend
+
 
 def test_bars_tell_where_the_numbers_are() -> None:
     found = histogram(np.array([0.0] * 10 + [1.0] * 5))

@@ -13,6 +13,8 @@ from ramet._graph import freeze_dict
 from tests.draw.sample import chain
 from tests.graph.sample import nested, small
 
+pytestmark = pytest.mark.no_backend
+
 
 def weights(path, difference, norm=1.0):
     measure = freeze_dict({"size": 4, "changed": 4, "difference": difference, "largest": difference})

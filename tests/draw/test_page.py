@@ -15,6 +15,8 @@ from ramet.errors import ArgumentError
 from tests.draw.sample import PICTURES, before_and_after, chain, hostile
 from tests.graph import big
 
+pytestmark = pytest.mark.no_backend
+
 
 def data_of(page: str) -> dict[str, object]:
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)

@@ -11,6 +11,8 @@ from ramet._draw import draw_graph
 from ramet._draw.place import BOX_GAP, edge_path, place, push_apart
 from tests.draw.sample import chain, unet
 
+pytestmark = pytest.mark.no_backend
+
 items = st.lists(
     st.tuples(st.integers(0, 3), st.integers(-6, 6), st.floats(1, 900)),
     min_size=1,

@@ -14,6 +14,8 @@ from tests.draw.sample import before_and_after, chain, inception, tree, twice, w
 from tests.graph import big, sample
 from tests.graph.sample import call, config, dense, input_op, layer
 
+pytestmark = pytest.mark.no_backend
+
 
 def drawn(graph: Graph) -> Scene:
     scene = draw_scene(graph)

@@ -2,11 +2,15 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from ramet._draw import draw_graph
 from tests.draw.sample import chain, twice
 from tests.draw.visit import Visit
 from tests.graph import sample
 from tests.graph.sample import call, layer
+
+pytestmark = pytest.mark.no_backend
 
 Open = Callable[..., Visit]
 

@@ -13,6 +13,8 @@ from ramet._draw import draw_graph
 from ramet._draw.text import width_of
 from tests.draw.sample import HOSTILE, PICTURES, chain, hostile, unet
 
+pytestmark = pytest.mark.no_backend
+
 SVG = "{http://www.w3.org/2000/svg}"
 STORED = Path(__file__).parent / "pictures"
 

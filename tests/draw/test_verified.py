@@ -3,10 +3,13 @@
 from collections.abc import Callable
 
 import keras
+import pytest
 
 import ramet
 from ramet._verify.picture import picture_of
 from tests.draw.visit import Visit
+
+pytestmark = pytest.mark.no_backend
 
 Open = Callable[..., Visit]
 

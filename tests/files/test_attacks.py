@@ -11,6 +11,8 @@ from ramet._files import scan
 from tests.files import attack, attack_tf_keras
 from tests.files.watch import watched
 
+pytestmark = pytest.mark.no_backend
+
 _HAS_TF_KERAS = importlib.util.find_spec("tf_keras") is not None
 needs_tf_keras = pytest.mark.skipif(
     not _HAS_TF_KERAS, reason="tf_keras, another loader of these files, is not installed; `make test` installs it"

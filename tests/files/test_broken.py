@@ -15,7 +15,7 @@ from ramet._files.text import read_json
 from ramet.errors import OutOfBudgetError, RametError
 from tests.files.build import DENSE_WEIGHTS, TINY, archive, functional, given, weights
 
-pytestmark = pytest.mark.isolated
+pytestmark = [pytest.mark.no_backend, pytest.mark.isolated]
 
 
 def _graph(path, **options):

@@ -15,6 +15,8 @@ from ramet._files.text import read_json
 from ramet.errors import HostileFileError, ModelFileError, OutOfBudgetError
 from tests.files.build import DENSE_WEIGHTS, TINY, archive, dense, one_layer, sharded, weights
 
+pytestmark = pytest.mark.no_backend
+
 MIB = 2**20
 
 

@@ -24,6 +24,8 @@ from tests.files.build import (
     weights,
 )
 
+pytestmark = pytest.mark.no_backend
+
 
 def _read(path, config, arrays=None, names=None):
     """The graph of a model with this config, as text, and its file."""

@@ -10,6 +10,8 @@ from ramet._files import read_archive
 from ramet._graph import Ref
 from tests.files.build import archive, called, dense, functional, given, layer, legacy, one_layer, policy, tensor
 
+pytestmark = pytest.mark.no_backend
+
 ZEROS = {"module": "keras.initializers", "class_name": "Zeros", "config": {}, "registered_name": None}
 ARRAYS = {"layers/dense/vars/0": np.ones((4, 2), "float32"), "layers/dense/vars/1": np.zeros(2, "float32")}
 OLD_ARRAYS = {"d": {"d/kernel:0": ARRAYS["layers/dense/vars/0"], "d/bias:0": ARRAYS["layers/dense/vars/1"]}}

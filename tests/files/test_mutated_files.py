@@ -17,8 +17,10 @@ import ramet
 from ramet._files import read_archive
 from ramet._files.compare import diff_files
 from ramet.errors import RametError
+from tests.diff.test_mutations import flipped
 from tests.support.versions import KERAS
-from tests.test_diff_mutations import flipped
+
+pytestmark = pytest.mark.no_backend
 
 # Noise, which every diff says it has left out.
 NOISE = {"date_saved"}

@@ -14,6 +14,8 @@ from ramet._files.numbers import OnDisk
 from ramet._files.store import ChildStore
 from tests.files.build import archive
 
+pytestmark = pytest.mark.no_backend
+
 KERNEL, BIAS = "layers/dense/vars/0", "layers/dense/vars/1"
 # More than two blocks, and no whole number of them.
 LARGE = np.random.default_rng(0).normal(size=(700_000, 1)).astype("float32")

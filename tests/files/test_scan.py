@@ -21,6 +21,8 @@ from tests.files.build import (
 from tests.files.clean import CLEAN
 from tests.files.hostile import ARCHIVES, CONFIGS, MARKER, TEXTS, TRUSTED, WEIGHTS, legacy_lambda
 
+pytestmark = pytest.mark.no_backend
+
 ADVISORIES = {
     "lambda_layer": "CVE-2024-3660",
     "os_system": "CVE-2025-1550",

@@ -1,7 +1,11 @@
 """The comparison of scanners: what it says, and that its corpus is all there is."""
 
+import pytest
+
 from bench.scanners import CLEAN, CODE, CROSSED, HARM, REACH, Sample, corpus, render
 from tests.files import attack, clean, hostile
+
+pytestmark = pytest.mark.no_backend
 
 
 def test_the_corpus_holds_every_hostile_and_every_clean_file(tmp_path):

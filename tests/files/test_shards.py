@@ -10,6 +10,8 @@ from ramet.__main__ import main
 from ramet._files import HostileFileError, Limits, ModelFileError, read_archive, scan, show_lines
 from tests.files.build import DENSE_WEIGHTS, TINY, sharded, weights
 
+pytestmark = pytest.mark.no_backend
+
 FIRST, SECOND = "m_00000.weights.h5", "m_00001.weights.h5"
 KERNEL = np.arange(8, dtype="float32").reshape(4, 2)
 SHARDS = {

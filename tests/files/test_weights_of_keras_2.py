@@ -12,6 +12,8 @@ from ramet.__main__ import main
 from ramet._files import ModelFileError, read_archive, show_lines
 from tests.files.build import DENSE_WEIGHTS, archive, weights
 
+pytestmark = pytest.mark.no_backend
+
 
 def old_weights(path, layers, *, chunk=None, root=""):
     """Write what `save_weights("w.h5")` of Keras 2 writes.

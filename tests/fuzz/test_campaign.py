@@ -14,6 +14,8 @@ from tests.fuzz.campaign import Campaign
 from tests.fuzz.case import KINDS, make
 from tests.fuzz.mutate import mutated_values
 
+pytestmark = pytest.mark.no_backend
+
 
 def test_files_with_anything_in_them_are_read_or_refused(tmp_path):
     summary = Campaign(400, 1, jobs=1, keep=tmp_path / "kept").run()

@@ -24,6 +24,8 @@ from ramet._graph import (
 )
 from tests.graph.strategies import arguments, few
 
+pytestmark = pytest.mark.no_backend
+
 NESTED = {"a": [1, (2.5, None)], "b": slice(None, 3), 4: {"c": ...}, "d": b"x"}
 
 

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from ramet._graph import call_id, split_call_id
 from tests.graph.strategies import few
 
+pytestmark = pytest.mark.no_backend
+
 
 @pytest.mark.parametrize(
     ("op", "number", "expected"),

@@ -1,10 +1,13 @@
 """Graphs made from graphs."""
 
+import pytest
 from hypothesis import given
 
 from ramet._graph import Graph, Op, Ref, freeze, lint, map_ops, map_paths, renumber, reroute
 from tests.graph.sample import call, masked, nested, small
 from tests.graph.strategies import few, graphs
+
+pytestmark = pytest.mark.no_backend
 
 
 def test_renumber_counts_the_calls_that_are_left() -> None:

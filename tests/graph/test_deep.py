@@ -33,6 +33,8 @@ from ramet._graph import (
 from tests.graph.big import grow
 from tests.graph.sample import call, config, dense, input_op, layer, value
 
+pytestmark = pytest.mark.no_backend
+
 LEVELS = 10_000
 # One kind of container goes all the way; the others go deeper than Python could.
 FEWER = 2_000

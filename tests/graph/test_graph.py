@@ -11,6 +11,8 @@ from ramet._graph import Call, Graph, GraphError, Op, Ref, UnknownPathError, Var
 from tests.graph.sample import call, dense, input_op, layer, masked, nested, small, split
 from tests.graph.strategies import few, graphs
 
+pytestmark = pytest.mark.no_backend
+
 
 def ids(calls: tuple[Call, ...]) -> list[str]:
     return [call.id for call in calls]

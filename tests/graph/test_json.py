@@ -11,6 +11,8 @@ from ramet._graph import FormatError, Graph, GraphError, Ref, freeze, from_json,
 from tests.graph.sample import call, config, layer, masked, nested, small, split
 from tests.graph.strategies import arguments, few, graphs
 
+pytestmark = pytest.mark.no_backend
+
 SAMPLES = [small(), split(), masked(), nested()]
 
 SPLIT = """\

@@ -11,6 +11,8 @@ from ramet._graph import RULES, FrozenDict, Graph, GraphError, Op, Problem, Ref,
 from tests.graph.sample import call, config, dense, input_op, layer, masked, nested, small, split, value
 from tests.graph.strategies import few, graphs
 
+pytestmark = pytest.mark.no_backend
+
 Breaks = Callable[[], Graph]
 
 

@@ -8,6 +8,8 @@ from tests.graph.big import grow
 from tests.graph.sample import call, config, input_op, layer, masked, nested, small, split, value
 from tests.graph.strategies import few, graphs
 
+pytestmark = pytest.mark.no_backend
+
 
 def test_a_shared_layer_has_a_line_for_each_call() -> None:
     assert (

@@ -5,6 +5,8 @@ import pytest
 from ramet._graph import Graph, Op
 from ramet._select import find, of_class
 
+pytestmark = pytest.mark.no_backend
+
 
 class Base:
     pass

@@ -2,10 +2,14 @@
 
 import sys
 
+import pytest
+
 from ramet._select import anything, candidates, feeds, find, named, of_class, reads, select_in
 from tests.graph.big import grow
 from tests.graph.sample import dense, layer
 from tests.select.sample import chain, nested_deep, paths
+
+pytestmark = pytest.mark.no_backend
 
 DEEP = 5_000
 assert sys.getrecursionlimit() < DEEP

@@ -10,6 +10,8 @@ from tests.graph.strategies import few, graphs
 from tests.select.sample import blocks, chain, circular, paths, wrapped
 from tests.select.strategies import sets
 
+pytestmark = pytest.mark.no_backend
+
 DENSE = ["encoder/d", "decoder/attention/query", "decoder/attention/key"]
 
 

@@ -7,6 +7,8 @@ from ramet._select import anything, feeds, named, of_class, reads
 from tests.graph import sample
 from tests.select.sample import blocks, nested_deep, paths
 
+pytestmark = pytest.mark.no_backend
+
 
 @pytest.mark.parametrize(
     ("selector", "expected"),

@@ -9,6 +9,8 @@ from ramet.errors import ArgumentError, NoMatchError, RametError
 from tests.graph import sample
 from tests.select.sample import chain
 
+pytestmark = pytest.mark.no_backend
+
 
 class Live:
     name = "query"

@@ -11,6 +11,8 @@ from tests.graph import sample
 from tests.graph.sample import dense, layer
 from tests.select.sample import blocks, chain, wrapped
 
+pytestmark = pytest.mark.no_backend
+
 
 def test_a_selection_is_printed_as_a_table():
     assert str(select_in(sample.nested(), of_class("Dense", "Functional"))) == (

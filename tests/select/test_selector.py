@@ -12,6 +12,8 @@ from ramet.errors import ArgumentError
 from tests.graph.strategies import few
 from tests.select.strategies import selectors
 
+pytestmark = pytest.mark.no_backend
+
 CONSTRUCTORS = {name: getattr(_select, name) for name in _select.__all__}
 
 

@@ -10,6 +10,8 @@ from ramet._select import find, with_config
 from tests.graph.sample import layer
 from tests.select.sample import blocks, paths
 
+pytestmark = pytest.mark.no_backend
+
 
 class L2:
     def __init__(self, l2):

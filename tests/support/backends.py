@@ -1,8 +1,8 @@
 """Which tests run on which backend.
 
-Tests that never run a model run once, on JAX. All others run on every backend. The cases of parametrised tests, and the
-tests marked slow, can be spread over the backends, so that each runs once in `make test`; `make test-others`
-runs the rest.
+Tests marked `no_backend` never run a model: they run once, on JAX. All others run on every backend. The cases of
+parametrised tests, and the tests marked `slow`, can be spread over the backends, so that each runs once in `make test`;
+`make test-others` runs the rest. What does not run on a backend is deselected, and pytest says how many.
 """
 
 import zlib
@@ -11,23 +11,30 @@ from pathlib import Path
 
 TESTS = Path(__file__).parent.parent
 BACKENDS = ("jax", "torch", "tensorflow")
-WITHOUT_MODELS = ("diff", "draw", "files", "fuzz", "graph", "recipe", "select")
 
 
-def needs_no_backend(path: Path) -> bool:
-    """Whether the tests in a file or folder never run a model."""
-    parts = path.relative_to(TESTS).parts
-    if parts[:1] == ("cli",):
-        return path.match("test_[!l]*.py")  # test_live.py and test_loading_files.py load models
-    return parts[:1] != () and parts[0] in WITHOUT_MODELS
+def on_backend(items: list, backend: str, cases: str) -> tuple[list, list]:
+    """Split the collected tests into those that run on a backend and those that are deselected there.
+
+    Args:
+        items: The tests, as pytest collected them.
+        backend: The backend Keras runs on.
+        cases: "all", "once" for each case on one backend only, or "others" for the cases left out by "once".
+    """
+    here = [item for item in items if backend == "jax" or item.get_closest_marker("no_backend") is None]
+    if cases != "all":
+        once, others = spread(here, backend)
+        here = once if cases == "once" else others
+    selected = set(here)
+    return here, [item for item in items if item not in selected]
 
 
 def spread(items: list, backend: str) -> tuple[list, list]:
-    """The tests that a backend runs when every case runs once, and those that are left to the other backends."""
+    """Split tests into those that a backend runs when every case runs once, and those left to the other backends."""
     families = defaultdict(list)
     for item in items:
         is_spread = hasattr(item, "callspec") or item.get_closest_marker("slow") is not None
-        if is_spread and not needs_no_backend(item.path):
+        if is_spread and item.get_closest_marker("no_backend") is None:
             families[f"{item.path.relative_to(TESTS).as_posix()}::{item.originalname}"].append(item)
     others = set()
     for name, cases in families.items():

@@ -28,7 +28,7 @@ _left = 0.0
 def free_what_was_compiled() -> None:
     """Empty JAX's caches when the process has grown large; what is needed again is read from the cache on disk.
 
-    JAX keeps every program it ever compiled. In one process, the tests of `tests/surgery` alone came to 4 GB that way.
+    JAX keeps every program it ever compiled. In one process, the tests of `tests/edit` alone came to 4 GB that way.
     """
     global _left  # noqa: PLW0603
     jax = sys.modules.get("jax")

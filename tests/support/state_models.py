@@ -25,7 +25,7 @@ def trained(model, x, y, **compile_options):
     """The model, compiled and trained for two steps, so that slots and counters are not at their start."""
     compile_options.setdefault("loss", "mse")
     if keras.backend.backend() == "tensorflow":
-        # Tracing takes longer than everything else; what becomes of traced functions, tests/test_life.py says.
+        # Tracing takes longer than everything else; what becomes of traced functions, tests/copy/test_life.py says.
         compile_options.setdefault("run_eagerly", True)
     model.compile(**compile_options)
     model.fit(x, y, batch_size=len(x), epochs=2, shuffle=False, verbose=0)

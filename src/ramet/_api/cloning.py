@@ -57,7 +57,7 @@ def clone(
     >>> bool((twin.layers[0].kernel.numpy() == model.layers[0].kernel.numpy()).all())
     True
     """
-    from ramet._build.door import clone as make_twin
+    from ramet._build import clone as make_twin
 
     return make_twin(  # type: ignore[no-any-return]
         model, weights=weights, inputs=inputs, name=name, seed=seed, keep_compiled=compile, share=share
@@ -99,7 +99,7 @@ def clone_model(
     >>> ramet.clone_model(model, clone_function=gelu_for_relu).layers[0].activation.__name__
     'gelu'
     """
-    from ramet._build.clone_model import clone_model as make_clone
+    from ramet._build import clone_model as make_clone
 
     return make_clone(model, input_tensors, clone_function, call_function, recursive, weights=weights, seed=seed)
 
@@ -129,6 +129,6 @@ def register_copy(cls: type, how: str | Callable[[Any, Callable[[Any], Any]], An
             expected="'share', 'refuse', or a function how(obj, copy)",
             fix="pass one of these.",
         )
-    from ramet._twin.plans import register
+    from ramet._copy import register
 
     register(cls, how)

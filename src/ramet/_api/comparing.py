@@ -10,7 +10,7 @@ from ramet.errors import ArgumentError
 
 if TYPE_CHECKING:
     from ramet._diff import Diff
-    from ramet._verify.report import Report
+    from ramet._verify import Report
 
 
 def verify(
@@ -61,7 +61,7 @@ def verify(
     >>> report["state"].summary
     '2 variables with 10 numbers are bit-equal'
     """
-    from ramet._verify.door import verify as compare
+    from ramet._verify import verify as compare
 
     return compare(
         model,
@@ -107,8 +107,7 @@ def diff(before: Any, after: Any) -> Diff:
     """
     files = [isinstance(side, str | os.PathLike) for side in (before, after)]
     if all(files):
-        from ramet._files import read_archive
-        from ramet._files.compare import diff_files
+        from ramet._files import diff_files, read_archive
 
         with read_archive(before) as ours, read_archive(after) as theirs:
             return diff_files(ours, theirs)
@@ -117,6 +116,6 @@ def diff(before: Any, after: Any) -> Diff:
             "Cannot compare a model with a file: a file does not tell everything that a model is.",
             fix="compare two files, model.save('now.keras') first; or two models, keras.saving.load_model(path).",
         )
-    from ramet._verify.live_diff import diff_models
+    from ramet._verify import diff_models
 
     return diff_models(before, after)

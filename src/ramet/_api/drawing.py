@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ramet._diff import Diff, Weights
     from ramet._draw import Picture, Rankdir
     from ramet._graph import Graph
-    from ramet._verify.report import Report
+    from ramet._verify import Report
 
 
 def draw(
@@ -62,7 +62,7 @@ def draw(
     old, changes = (None, None) if before is None else (_graph_of(before)[0], _diff_of(before, model))
     findings: list[tuple[str, str]] = []
     if report is not None:
-        from ramet._verify.picture import findings_of
+        from ramet._verify import findings_of
 
         findings = findings_of(report)
     picture = draw_graph(graph, changes, weights, before=old, findings=findings, rankdir=rankdir, columns=columns)
@@ -82,8 +82,7 @@ def _graph_of(model: Any) -> tuple[Graph, Weights | None]:
 
         file = read_archive(model)
         return file.graph, file.weights
-    from ramet._capture.capture import capture
-    from ramet._capture.weights import LiveWeights
+    from ramet._keras import LiveWeights, capture
 
     return capture(model), LiveWeights(model)
 

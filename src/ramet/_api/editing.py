@@ -31,8 +31,7 @@ def select(model: Any, selector: Any) -> Selection:
 
     if isinstance(model, Graph):
         return select_in(model, selector)
-    from ramet._capture.capture import capture
-    from ramet._capture.tree import places_below
+    from ramet._keras import capture, places_below
 
     return select_in(capture(model), selector, {place.path: place.op for place in places_below(model)})
 
@@ -64,7 +63,7 @@ def edit(model: T, *edits: Any, seed: int | None = None, unsaved: bool = False, 
     """
     from ramet._arguments import check_flag, check_seed
     from ramet._edit import as_edits
-    from ramet._surgery.door import edit as carry_out
+    from ramet._edit import edit as carry_out
 
     check_seed("edit", seed)
     for name, flag in (("unsaved", unsaved), ("check", check)):
@@ -78,7 +77,7 @@ def edit(model: T, *edits: Any, seed: int | None = None, unsaved: bool = False, 
             )
     edited: T = carry_out(model, *edits, seed=seed, unsaved=unsaved)
     if check:
-        from ramet._verify.same_function import check_same_function
+        from ramet._verify import check_same_function
 
         check_same_function(model, edited)
     return edited
@@ -98,7 +97,7 @@ def plan(model: Any, *edits: Any) -> Plan:
     1. freeze(named('a')): 1 op
        a  Dense, frozen
     """
-    from ramet._surgery.door import plan as say
+    from ramet._edit import plan as say
 
     return say(model, *edits)
 
@@ -118,8 +117,8 @@ def read_recipe(source: str | os.PathLike[str]) -> Recipe:
     1. remove(named('drop*'))
     """
     from ramet import edits
+    from ramet._edit import check_layers
     from ramet._edit import read_recipe as read
-    from ramet._surgery.from_config import check_layers
 
     recipe = read(source, {name: getattr(edits, name) for name in edits.__all__})
     check_layers(recipe.edits)

@@ -21,7 +21,7 @@ def capture(model: Any) -> Graph:
       x  Input  (None, 4) float32
       d  Dense  (None, 2)          <- x  -> output
     """
-    from ramet._capture.capture import capture as take
+    from ramet._keras import capture as take
 
     return take(model)
 
@@ -53,6 +53,6 @@ def cut(model: Any, outputs: Any, inputs: Any = None) -> Any:
     >>> tail.input_shape, tail.output_shape
     ((None, 3), (None, 2))
     """
-    from ramet._build.cut import cut as take_part
+    from ramet._build import cut as take_part
 
     return take_part(model, outputs, inputs)

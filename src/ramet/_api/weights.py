@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from ramet._weights.report import TransferReport
+    from ramet._weights import TransferReport
 
 
 def transfer(
@@ -52,7 +52,7 @@ def transfer(
       d/kernel  (4, 2) -> (4, 3)
       d/bias    (2,) -> (3,)
     """
-    from ramet._weights.transfer import transfer as carry_over
+    from ramet._weights import transfer as carry_over
 
     return carry_over(source, target, policy=policy, select=select, rename=rename, dry_run=dry_run)
 
@@ -89,6 +89,6 @@ def sync(source: Any, target: Any, tau: Any = 1.0) -> None:
     >>> [float(x) for x in target.get_layer("d").bias.numpy()]
     [0.5, 1.0]
     """
-    from ramet._weights.sync import sync as bring_up_to_date
+    from ramet._weights import sync as bring_up_to_date
 
     bring_up_to_date(source, target, tau)

@@ -15,10 +15,10 @@ from ramet._build.rebuild import rebuild
 from ramet._build.replacement import CloneFunction, Replacements
 from ramet._build.trampoline import run
 from ramet._build.user_call import UserCall
-from ramet._capture.tree import places_below
+from ramet._keras import places_below
 from ramet._keras import optimizers, rewire, structure
-from ramet._keras.counters import names_untouched
-from ramet._twin.clone import clone
+from ramet._keras import names_untouched
+from ramet._copy import clone
 from ramet.errors import ArgumentError
 
 

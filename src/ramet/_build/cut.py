@@ -11,13 +11,13 @@ import keras
 
 from ramet._build.rebuild import arguments_of
 from ramet._build.trampoline import Work, run
-from ramet._capture.capture import capture
-from ramet._capture.sequence import ordered
-from ramet._capture.tree import places_below
+from ramet._keras import capture
+from ramet._keras import ordered
+from ramet._keras import places_below
 from ramet._graph import call_id, split_call_id, without_first
 from ramet._keras import rewire, structure
-from ramet._keras.counters import names_untouched
-from ramet._twin.clone import clone
+from ramet._keras import names_untouched
+from ramet._copy import clone
 from ramet.errors import ArgumentError, NotAModelError, RebuildError, UnknownPathError, foreign_errors, listed
 
 

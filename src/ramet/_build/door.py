@@ -12,7 +12,7 @@ from ramet._build.rebuild import rebuild
 from ramet._build.trampoline import run
 from ramet._build.weights import clone_with
 from ramet._keras import structure
-from ramet._keras.counters import names_untouched
+from ramet._keras import names_untouched
 from ramet.errors import ArgumentError, RebuildError, foreign_errors
 
 

@@ -17,8 +17,8 @@ import numpy as np
 from ramet._build.build_like import build_like
 from ramet._build.draw import drawn_from
 from ramet._keras import quantization, structure
-from ramet._keras.counters import names_untouched
-from ramet._keras.unsaved import reading_configs
+from ramet._keras import names_untouched
+from ramet._keras import reading_configs
 from ramet.errors import CannotCopyError, foreign_errors
 
 

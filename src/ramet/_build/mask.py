@@ -10,7 +10,7 @@ from typing import Any
 
 import keras
 
-from ramet._capture.masks import made_alike
+from ramet._keras import made_alike
 from ramet._keras import structure
 
 

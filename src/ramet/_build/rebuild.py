@@ -18,11 +18,11 @@ from ramet._build.orders import Orders, accepted
 from ramet._build.origin import Origin
 from ramet._build.trampoline import Work
 from ramet._build.weight_axes import check_sizes
-from ramet._capture.masks import mask_kinds, mask_owner
-from ramet._capture.sequence import ordered
+from ramet._keras import mask_kinds, mask_owner
+from ramet._keras import ordered
 from ramet._graph import MaskKind
 from ramet._keras import rewire, structure
-from ramet._keras.counters import names_untouched
+from ramet._keras import names_untouched
 from ramet.errors import RametError, RebuildError
 
 # How a call is made: the op to call, its arguments; answers with the outputs.

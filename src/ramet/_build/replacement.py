@@ -14,9 +14,9 @@ import keras
 from ramet._build.build_like import build_like, place_below
 from ramet._build.rebuild import arguments_of, rebuild
 from ramet._build.trampoline import Work, run
-from ramet._capture.tree import places_below
+from ramet._keras import places_below
 from ramet._keras import structure
-from ramet._twin.clone import clone
+from ramet._copy import clone
 from ramet.errors import ArgumentError
 
 CloneFunction = Callable[[Any], Any]

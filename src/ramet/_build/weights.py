@@ -10,7 +10,7 @@ import keras
 from ramet._arguments import check_choice
 from ramet._build.fresh import reinitialise
 from ramet._keras import kinds, structure
-from ramet._twin.clone import clone
+from ramet._copy import clone
 from ramet.errors import ArgumentError
 
 WEIGHTS = ("copy", "fresh", "share")

@@ -10,7 +10,7 @@ from ramet._cli.option import loading_arguments
 from ramet.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from ramet._verify.report import Report
+    from ramet._verify import Report
 
 __all__ = ["verify_one_file"]
 
@@ -23,7 +23,7 @@ def verify_one_file(options: argparse.Namespace) -> Report:
             fix="leave out --only and --skip, or name two files.",
         )
     with live(options), checked([options.model], options) as (file,):
-        from ramet._verify.across import verify_across
+        from ramet._verify import verify_across
 
         worker = ("ramet._cli.worker", *loading_arguments(options))
         return verify_across(file, options.backends, options.tolerance, options.seed, worker)

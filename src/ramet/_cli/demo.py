@@ -28,14 +28,14 @@ def _run(options: argparse.Namespace) -> int:
         return _say_json()
     from rich.console import Console
 
-    from ramet._demo.show import run
+    from ramet._cli.demo_show import run
 
     return run(Console(no_color=True if options.no_color else None))
 
 
 def _say_json() -> int:
     import ramet
-    from ramet._demo.models import founding_model, real_model
+    from ramet._cli.demo_models import founding_model, real_model
 
     reports = []
     for make in (founding_model, real_model):

@@ -54,7 +54,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def compare(before: ModelFile, after: ModelFile) -> Diff:
     """The diff of two files, with a bar on a terminal while weights are read."""
-    from ramet._files.compare import diff_files
+    from ramet._files import diff_files
 
     for file in (before, after):
         file.start()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ramet._cli.terminal import one_line
-from ramet._files.scan.names import is_known_name
+from ramet._files import is_known_name
 from ramet.errors import ModelFileError
 
 __all__ = ["load_problem"]

@@ -105,7 +105,7 @@ def _own_objects(module: types.ModuleType) -> dict[str, Any]:
 
     Keras would take a function called `relu` for its own wherever a file says "relu": such names are left to Keras.
     """
-    from ramet._files.scan.names import is_known_name
+    from ramet._files import is_known_name
 
     found = {}
     for name, value in vars(module).items():
@@ -160,8 +160,7 @@ def load_alike(paths: list[Path], options: argparse.Namespace, custom: dict[str,
 
     A `Dropout` without a seed draws one whenever it is made. Two files of one model would never be equal otherwise.
     """
-    from ramet._keras.counters import names_untouched
-    from ramet._keras.randomness import randomness_untouched, start_alike
+    from ramet._keras import names_untouched, randomness_untouched, start_alike
 
     for path in paths:
         with names_untouched(), randomness_untouched():
@@ -203,7 +202,7 @@ def load(path: Path, options: argparse.Namespace, custom: dict[str, Any]) -> Any
 def _guarded(path: Path, options: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
     if options.trust:
         return contextlib.nullcontext()
-    from ramet._keras.safe_load import under_guard
+    from ramet._keras import under_guard
 
     return under_guard(path, "look at `ramet scan`; if you know what it does, load it all the same with --trust.")
 
@@ -215,7 +214,7 @@ def _optimizers() -> dict[str, Any]:
     """
     import keras
 
-    from ramet._files.scan.names import TORCH_OPTIMIZERS
+    from ramet._files import TORCH_OPTIMIZERS
 
     return {name: getattr(keras.optimizers, name) for name in TORCH_OPTIMIZERS}
 

@@ -25,14 +25,14 @@ def tell(text: str) -> None:
 def printable(text: str) -> str:
     """The text with whatever a terminal would act on written as an escape; its lines stay lines."""
     # Not at the top: `ramet --help` needs none of the rooms, and starts without them.
-    from ramet._graph.render import escape
+    from ramet._graph import escape
 
     return "\n".join(map(escape, text.split("\n")))
 
 
 def one_line(text: str) -> str:
     """Escape a text into one line: names of files and layers may contain line breaks."""
-    from ramet._graph.render import escape
+    from ramet._graph import escape
 
     return escape(text)
 

@@ -17,7 +17,7 @@ from ramet._cli.terminal import Progress, has_colour, is_terminal, one_line, pri
 from ramet.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from ramet._verify.report import Report
+    from ramet._verify import Report
 
 __all__ = ["COMMAND"]
 
@@ -98,11 +98,11 @@ def _two_files(options: argparse.Namespace) -> int:
 
 
 def _draw(report: Report, twin: Any, options: argparse.Namespace) -> None:
-    from ramet._verify.picture import picture_of
+    from ramet._verify import picture_of
 
     weights = None
     if twin is not None:
-        from ramet._capture.weights import LiveWeights
+        from ramet._keras import LiveWeights
 
         weights = LiveWeights(twin)
     save_picture(picture_of(report, weights, **direction(options)), options)

@@ -7,7 +7,7 @@ from importlib import metadata
 
 import ramet
 from ramet._cli.option import BACKENDS
-from ramet._twin._compiled import is_at_work
+from ramet._copy import is_at_work
 
 __all__ = ["versions"]
 

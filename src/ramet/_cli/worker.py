@@ -20,8 +20,8 @@ def main() -> None:
     add_loading(parser)
     options = parser.parse_args()
     with live(options):
-        from ramet._verify.findings import NotRun
-        from ramet._verify.worker import main as run
+        from ramet._verify import NotRun
+        from ramet._verify import main as run
 
         custom = import_modules(options.modules)
         try:

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from ramet._graph import EMPTY, Argument, Constant, FrozenDict, Shown
-from ramet._graph.frozen import Frozen
+from ramet._graph import EMPTY, Argument, Constant, Frozen, FrozenDict, Shown
 
 __all__ = ["ABSENT", "KINDS", "Change", "Diff", "Kind"]
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from ramet._diff.change import Change
-from ramet._diff.show import show
+from ramet._diff.value_text import show
 from ramet._graph import Argument, FrozenDict
 
 __all__ = ["HOW_FAR", "how_far", "layers", "moved", "percent"]

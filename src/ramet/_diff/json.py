@@ -19,10 +19,7 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from ramet._diff.change import ABSENT, KINDS, Change, Diff
-from ramet._graph import FormatError, FrozenDict
-from ramet._graph.json_read import ArgumentReader
-from ramet._graph.json_record import Place, Record, describe, misfit
-from ramet._graph.json_write import ArgumentWriter, Json
+from ramet._graph import ArgumentReader, ArgumentWriter, FormatError, FrozenDict, Json, Place, Record, describe, misfit
 
 __all__ = ["VERSION", "change_text", "from_json", "to_json"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ramet._diff.change import ABSENT, Change
-from ramet._diff.show import show
+from ramet._diff.value_text import show
 from ramet._graph import Argument, FrozenDict, FrozenList, Ref, escape
 
 __all__ = ["Code", "Words", "code", "label", "tell", "words"]

@@ -3,4 +3,10 @@
 from ramet._draw.box import Rankdir
 from ramet._draw.picture import Picture, check_direction, check_target, draw_graph
 
-__all__ = ["Picture", "Rankdir", "check_direction", "check_target", "draw_graph"]
+__all__ = [
+    "Picture",
+    "Rankdir",
+    "check_direction",
+    "check_target",
+    "draw_graph",
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from ramet._diff.far import HOW_FAR, percent
+from ramet._diff import HOW_FAR, percent
 from ramet._draw.palette import family_of
 from ramet._draw.text import shorten
 from ramet._graph import Call, Op

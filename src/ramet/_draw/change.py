@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ramet._diff import ABSENT, Change, Diff
-from ramet._diff.far import moved
-from ramet._diff.line import label, words
-from ramet._diff.show import show
+from ramet._diff import ABSENT, Change, Diff, label, moved, show, words
 from ramet._draw.address import Addresses
 from ramet._draw.box import Note, Scene, Status
 from ramet._draw.ghost import op_before

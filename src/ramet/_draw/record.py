@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, Protocol, runtime_checkable
 
-from ramet._diff import Weights
-from ramet._diff.far import HOW_FAR
-from ramet._diff.show import show
+from ramet._diff import HOW_FAR, Weights, show
 from ramet._draw.box import Box, Scene
 from ramet._draw.histogram import histogram
 from ramet._draw.palette import FAMILIES, mark_colour

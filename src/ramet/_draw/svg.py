@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape as quote
 
-from ramet._diff.far import HOW_FAR
+from ramet._diff import HOW_FAR
 from ramet._draw.box import Box, Edge, Scene
 from ramet._draw.palette import LIGHT, STATUS, mark_colour
 from ramet._draw.place import Placed, Spot, Step, centre_across, edge_path, place

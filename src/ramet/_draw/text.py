@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ramet._diff.show import show
+from ramet._diff import show
 from ramet._graph import Argument, FrozenDict, FrozenList, Op, Shape, Value, escape
 
 __all__ = ["count", "hint_of", "letters", "listed_shapes", "shape_text", "shorten", "value_text", "width_of"]

@@ -12,9 +12,7 @@ from ramet._edit.layer_config import LayerConfig
 from ramet._edit.recipe_argument import ANY_SIZE
 from ramet._edit.selector_text import is_expression, read_selector
 from ramet._edit.selector_token import SelectorTextError
-from ramet._select import Selector, of_class
-from ramet._select.kind import Exactly, Named, OfClass, Where
-from ramet._select.selector import fold_once
+from ramet._select import Exactly, Named, OfClass, Selector, Where, fold_once, of_class
 from ramet.errors import RecipeError
 
 __all__ = ["write"]

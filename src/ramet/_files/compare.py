@@ -6,10 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from typing import IO
 
-from ramet._diff import ABSENT, Change, Diff, diff_graphs
-from ramet._diff.change import Kind
-from ramet._diff.value import differences
-from ramet._diff.weight import compare_weights
+from ramet._diff import ABSENT, Change, Diff, Kind, compare_weights, diff_graphs, differences
 from ramet._files.leftover import compare_raw_configs, shares_settings
 from ramet._files.model_file import ModelFile
 from ramet._files.weights import Weights

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from ramet._files.text import Json
-from ramet._graph import Argument, Constant, FrozenDict, FrozenList, Ref, Slice
-from ramet._graph.fold import fold
+from ramet._graph import Argument, Constant, FrozenDict, FrozenList, Ref, Slice, fold
 
 __all__ = ["RefOf", "freeze_json", "freeze_settings", "is_shape", "map_json", "shape_of"]
 

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ramet._diff import Change
-from ramet._diff.value import differences, equal
+from ramet._diff import Change, differences, equal
 from ramet._files.frozen import map_json
 from ramet._files.model_file import ModelFile
 from ramet._files.text import Json
-from ramet._graph import Argument
-from ramet._graph.fold import fold
+from ramet._graph import Argument, fold
 
 __all__ = ["compare_raw_configs", "shares_settings"]
 

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from ramet._files.model_file import ModelFile
 from ramet._files.text import Json
 from ramet._files.value import UNKNOWN_DTYPE
-from ramet._graph import Call, Graph, Op, escape
-from ramet._graph.levels import level_by_level
-from ramet._graph.line import describe_call
+from ramet._graph import Call, Graph, Op, describe_call, escape, level_by_level
 
 __all__ = ["show_lines"]
 

@@ -12,7 +12,7 @@ from ramet._files.history import is_history
 from ramet._files.known import LAYERS
 from ramet._files.scan.names import MODEL_CLASSES
 from ramet._files.text import Json
-from ramet._graph.fold import fold
+from ramet._graph import fold
 
 __all__ = ["in_words_of_keras_3"]
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ramet._diff.weight import InMemory
+from ramet._diff import InMemory
 from ramet._files.listing import ArraySpec, Listing
 from ramet._files.numbers import OnDisk
 from ramet._files.store import Store

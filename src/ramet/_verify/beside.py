@@ -14,9 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 import keras
 
-from ramet._keras import kinds
-from ramet._keras.hidden import IDENTITY, is_library_name
-from ramet._keras.tensors import arrays_of
+from ramet._keras import IDENTITY, arrays_of, is_library_name, kinds
 from ramet._verify.compare import Measure, differ, is_other_float
 from ramet._verify.reach import attributes, can_change, is_array, is_opaque, parts
 from ramet._verify.report import Difference

@@ -12,11 +12,15 @@ from typing import Any
 
 import keras
 
-from ramet._keras.counters import names_untouched
-from ramet._keras.randomness import randomness_untouched, start_alike
-from ramet._keras.safe_load import load_copy, safe_copy
-from ramet._keras.share_option import list_of_shared
-from ramet._keras.version import check_version
+from ramet._keras import (
+    check_version,
+    list_of_shared,
+    load_copy,
+    names_untouched,
+    randomness_untouched,
+    safe_copy,
+    start_alike,
+)
 from ramet._verify.checks import CHECKS
 from ramet._verify.compare import Tolerance, check_tolerance
 from ramet._verify.findings import NotRun

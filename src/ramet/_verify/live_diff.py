@@ -10,14 +10,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ramet._capture.arguments import freeze_argument
-from ramet._capture.capture import capture
-from ramet._capture.weights import LiveVariables, LiveWeights, compile_settings
-from ramet._diff import ABSENT, Change, Diff, diff_graphs
-from ramet._diff.change import Kind
-from ramet._diff.weight import InMemory, compare_arrays, compare_weights
+from ramet._diff import ABSENT, Change, Diff, InMemory, Kind, compare_arrays, compare_weights, diff_graphs
 from ramet._graph import Argument
-from ramet._keras.hidden import is_library_name
+from ramet._keras import LiveVariables, LiveWeights, capture, freeze_argument, frozen_compile_settings, is_library_name
 from ramet._verify.beside import MISSING, Beside, Found
 from ramet._verify.checks.state import vocabularies_of
 from ramet._verify.pair import Side
@@ -47,7 +42,7 @@ def diff_models(before: Any, after: Any) -> Diff:
         after: The other.
     """
     graphs = capture(before), capture(after)
-    compiled = compile_settings(before), compile_settings(after)
+    compiled = frozen_compile_settings(before), frozen_compile_settings(after)
     diff = diff_graphs(*graphs, (LiveWeights(before), LiveWeights(after)), compiled)
     sides = Side(before), Side(after)
     changes = [*diff.changes]

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ramet._keras.tensors import is_live
+from ramet._keras import is_live
 from ramet._verify.compare import Copies, same_bits
 from ramet._verify.reach import attributes, is_fixed, kind_of, slots
 

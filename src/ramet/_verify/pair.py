@@ -8,12 +8,8 @@ from typing import Any
 
 import keras
 
-from ramet._capture.capture import capture
-from ramet._capture.tree import Place, places_below
 from ramet._graph import Graph
-from ramet._keras import structure
-from ramet._keras.pause import collector_paused
-from ramet._keras.randomness import global_generator, start_alike
+from ramet._keras import Place, capture, collector_paused, global_generator, places_below, start_alike, structure
 from ramet._verify import cases, run
 from ramet._verify.beside import Beside
 from ramet._verify.cases import Case

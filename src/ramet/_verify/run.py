@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 import numpy as np
 
-from ramet._keras import structure
-from ramet._keras.differentiate import run_and_differentiate
-from ramet._keras.tensors import arrays_of, is_concrete, is_live, mask_of, views_of
-from ramet._keras.watch import watched
+from ramet._keras import arrays_of, is_concrete, is_live, mask_of, run_and_differentiate, structure, views_of, watched
 from ramet._verify.compare import Copies, differ, measured
 from ramet._verify.report import Difference
 

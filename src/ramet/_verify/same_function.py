@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ramet._keras.counters import names_untouched
-from ramet._keras.randomness import randomness_untouched
+from ramet._keras import names_untouched, randomness_untouched
 from ramet._verify.findings import NotRun
 from ramet._verify.pair import Pair
 from ramet._verify.run import compare_by_path

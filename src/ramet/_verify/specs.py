@@ -8,10 +8,7 @@ from typing import Any
 
 import keras
 
-from ramet._capture.tree import Place
-from ramet._keras import structure
-from ramet._keras.hidden import SHAPE_OF
-from ramet._keras.kinds import kind_of
+from ramet._keras import SHAPE_OF, Place, kind_of, structure
 from ramet._verify.findings import not_run
 
 _WAY_OUT = "pass example inputs: verify(model, twin, inputs=...)"

@@ -8,8 +8,7 @@ from typing import Any
 
 import keras
 
-from ramet._capture.tree import Place, places_below, unique_ids
-from ramet._keras import structure
+from ramet._keras import Place, places_below, structure, unique_ids
 
 OPTIMIZER = "optimizer"
 METRICS = "metrics"

@@ -10,8 +10,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from ramet._keras.safe_load import load_copy
-from ramet._keras.tensors import arrays_of
+from ramet._keras import arrays_of, load_copy
 from ramet._verify.cases import Case
 from ramet._verify.findings import NotRun
 from ramet._verify.pair import Pair

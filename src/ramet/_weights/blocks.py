@@ -11,8 +11,7 @@ from typing import Any
 import keras
 from keras import layers
 
-from ramet._capture.tree import places_below
-from ramet._keras import structure
+from ramet._keras import places_below, structure
 
 __all__ = ["blocks_of", "merged_before", "why_not_by_axis"]
 

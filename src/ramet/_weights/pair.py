@@ -6,8 +6,7 @@ import weakref
 from dataclasses import dataclass, field
 from typing import Any
 
-from ramet._capture.tree import Place
-from ramet._keras import names, quantization
+from ramet._keras import Place, names, quantization
 from ramet._weights.derived import needs_refresh
 from ramet._weights.policy import is_inexact
 from ramet._weights.variable import Weight, places_of, weights_at

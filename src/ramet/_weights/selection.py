@@ -50,8 +50,7 @@ def _owners(slot: Slot) -> list[str]:
 
 def _ops(target: Any, selector: Any) -> set[str]:
     """The paths of the ops that a selector finds."""
-    from ramet._capture.capture import capture
-    from ramet._capture.tree import places_below
+    from ramet._keras import capture, places_below
     from ramet._select import find
 
     live = {place.path: place.op for place in places_below(target)}

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from ramet._arguments import check_flag
-from ramet._capture.tree import Place
 from ramet._graph import escape
-from ramet._keras import quantization
+from ramet._keras import Place, quantization
 from ramet._weights.blocks import blocks_of, merged_before, why_not_by_axis
 from ramet._weights.derived import needs_refresh, other_vocabularies, refresh
 from ramet._weights.loop import settle

@@ -7,9 +7,7 @@ from typing import Any
 
 import keras
 
-from ramet._capture.tree import Place, places_below, unique_ids
-from ramet._keras import structure
-from ramet._keras.version import check_version
+from ramet._keras import Place, check_version, places_below, structure, unique_ids
 from ramet._weights.match import Slot, automatic_stem
 from ramet.errors import ArgumentError, NotAModelError
 

@@ -14,8 +14,7 @@ import h5py
 import keras
 import numpy as np
 
-from ramet._keras.counters import names_untouched
-from ramet._keras.randomness import start_alike
+from ramet._keras import names_untouched, start_alike
 from ramet._verify.compare import differ
 from ramet._verify.findings import Findings, not_run, short
 from ramet._verify.pair import Pair, Side

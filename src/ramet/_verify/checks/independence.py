@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from ramet._keras.tensors import views_of
+from ramet._keras import views_of
 from ramet._verify.cases import Case
 from ramet._verify.findings import Findings, NotRun
 from ramet._verify.pair import Pair, Side

@@ -7,9 +7,8 @@ from typing import Any
 
 import keras
 
-from ramet._capture.arguments import freeze_argument
 from ramet._graph import Argument, FrozenDict, FrozenList, Op
-from ramet._keras.compiled import compile_settings
+from ramet._keras import compile_settings, freeze_argument
 from ramet._verify.findings import Findings
 from ramet._verify.pair import Pair, Side
 from ramet._verify.report import Check

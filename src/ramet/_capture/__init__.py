@@ -1,1 +1,0 @@
-"""From a live model to a graph. Nothing is called, nothing of the model changes."""

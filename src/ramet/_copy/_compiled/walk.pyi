@@ -1,0 +1,1 @@
+from ramet._copy.walk import Walk as Walk

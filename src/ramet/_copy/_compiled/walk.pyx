@@ -1,0 +1,318 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""The walk, compiled: for the kinds of object that models are mostly made of, the same answers as their plans give.
+
+A plan names by `form` which of the forms below its objects have. What has no form, and what turns out to be unusual (a
+dict with odd keys, a function with annotations), is handed to the plan. Nothing here runs foreign code by itself: an
+object is made bare, and its parts are put in when its turn comes.
+
+References are those of Cython's objects. A `PyObject*` is borrowed, and used before anything else could drop it.
+"""
+
+import functools
+import itertools
+import sys
+import types
+from collections import OrderedDict, defaultdict
+
+from ramet._keras import calls, names
+from ramet._copy.atoms import ATOMS, SMALLEST_ID
+from ramet._copy.classes import has_bare_new, hides_attributes
+from ramet._copy.handlers import Emptied, Later, Value
+from ramet._copy.library import is_of_a_library
+from ramet._copy.plan import Plans
+
+include "python.pxi"
+include "memo.pxi"
+
+cdef enum Form:
+    # In this order: objects of the forms from LIST on are made at once, without a look at their parts.
+    NONE, ATOM, INT, SHARED, TUPLE, FUNCTION,
+    LIST, DICT, ORDERED_DICT, DEFAULT_DICT, SET, LIST_SUBCLASS, DICT_SUBCLASS, SET_SUBCLASS, ATTRIBUTES
+
+FORMS = {
+    "int": INT,
+    "shared": SHARED,
+    "tuple": TUPLE,
+    "function": FUNCTION,
+    "list": LIST,
+    "dict": DICT,
+    "ordered dict": ORDERED_DICT,
+    "default dict": DEFAULT_DICT,
+    "set": SET,
+    "list subclass": LIST_SUBCLASS,
+    "dict subclass": DICT_SUBCLASS,
+    "attributes": ATTRIBUTES,
+}
+
+PLAIN = {LIST: list, DICT: dict, ORDERED_DICT: OrderedDict, SET: set}
+cdef object PLAIN_CLASSES = frozenset(PLAIN.values())
+
+BUILTINS = {
+    LIST: list,
+    LIST_SUBCLASS: list,
+    DICT: dict,
+    DICT_SUBCLASS: dict,
+    SET: set,
+    SET_SUBCLASS: set,
+}
+
+
+cdef class Kind:
+    """What is known of a class."""
+
+    cdef Form form
+    cdef object cls
+    cdef object plan
+    cdef object builtin  # list, dict or set, where `builtin.__new__` makes a whole one
+    cdef bint is_plain  # a list, dict, OrderedDict or set, and not of a subclass
+    cdef bint is_state
+    cdef bint is_assembly
+    cdef bint is_batched
+    cdef bint has_attributes
+    cdef bint wants_after
+    cdef list record  # where pairs of original and twin are noted, if they are
+    cdef list slots  # names that stand outside of `__dict__`
+    cdef dict handlers  # attributes that need something else than a copy, if there are any
+
+
+cdef enum:
+    # Of the table in front of `kinds`, a power of two. Two classes in one slot only cost time.
+    SLOTS = 1024
+
+
+cdef struct Known:
+    void* cls
+    void* kind
+    Form form
+
+
+cdef class Walk:
+    """What was copied to what, and what is still to be filled."""
+
+    cdef readonly Memo memo
+    cdef readonly object plans
+    cdef readonly list todo
+    cdef readonly object filled
+    cdef readonly object filling
+    cdef readonly list kept
+    cdef readonly object records
+    cdef list stack  # as `todo`, for the forms known here: kind, original and twin one after the other
+    cdef list functions  # of the records
+    cdef list values  # of the records
+    cdef dict kinds
+    cdef Known known_classes[SLOTS]
+
+    def __init__(self, plan_for):
+        self.memo = Memo()
+        self.plans = Plans(plan_for)
+        self.todo = []
+        self.filled = defaultdict(list)
+        self.filling = None
+        self.kept = []
+        self.records = defaultdict(list)
+        self.stack = []
+        self.functions = self.records["functions"]
+        self.values = self.records["values"]
+        self.kinds = {}
+
+    def copy(self, old):
+        """The twin of `old`; the same answer however often it is asked."""
+        cdef PyObject* known = find_anywhere(self.memo, <size_t><PyObject*>old)
+        return make_twin(self, kind_of(self, <PyObject*>old), old) if known is NULL else <object>known
+
+    def find(self, old, default=None):
+        """The twin of `old` if there is one already, or the default."""
+        cdef PyObject* known = known_twin(self, old)
+        return default if known is NULL else <object>known
+
+    def copy_each(self, olds):
+        """The twins of several objects."""
+        return [Walk.copy(self, old) for old in olds]
+
+    def known(self, olds):
+        """The twins of those that have one already."""
+        cdef PyObject* known
+        cdef list twins = []
+        for old in olds:
+            known = known_twin(self, old)
+            if known is not NULL:
+                twins.append(<object>known)
+        return twins
+
+    def place_calls(self):
+        """Give each op of the twin its calls, in their order; answer with each call's position, by id."""
+        cdef dict positions = {}
+        for old, new in self.records["ops"]:
+            take_known_calls(self, names.INBOUND, old, new, positions)
+            take_known_calls(self, names.OUTBOUND, old, new, None)
+        return positions
+
+    def write_histories(self, dict positions):
+        """Say of each tensor of the twin which call it comes from."""
+        for old, new in self.records["tensors"]:
+            write_history(self, old, new, positions)
+
+    def name_calls(self, keys, ops, dict positions):
+        """The keys under which the twin of a functional model knows its calls."""
+        cdef dict by_id = {id(op): op for op in ops}
+        cdef set twin_keys = set()
+        for key in keys:
+            number, position = calls.split_node_key(key)
+            op = by_id[number]
+            twin_keys.add(calls.node_key(twin_of(self, op), position_of_twin(self, op, position, positions)))
+        return twin_keys
+
+    def list_tracked(self):
+        """Give each tracker of the twin the ids of the twins of what the original's tracker lists."""
+        for old, new in self.records["trackers"]:
+            attributes_of(new)[names.STORED_IDS] = tracked_ids(self, attributes_of(old)[names.STORED_IDS])
+
+    def expect_anything(self):
+        """Foreign code is about to run, which may lead from anywhere to anything."""
+        take_all_in(self.memo)
+
+    def lend_memo(self):
+        """The memo as a dict, for foreign code."""
+        self.expect_anything()
+        return self.memo.lend()
+
+    def take_memo_back(self):
+        """What foreign code put into it is known from now on."""
+        self.memo.take_back()
+
+    def waiting(self):
+        """Return the ids of the originals whose twins are not filled yet."""
+        return {id(old) for old in self.stack[1::3]} | {id(old) for _, old, _ in self.todo}
+
+    def fill_these(self, ids):
+        """Fill the twins of the originals with these ids now."""
+        cdef list stack = self.stack[:]
+        cdef list todo = self.todo[:]
+        cdef Py_ssize_t index
+        filling = self.filling
+        self.stack[:] = []
+        self.todo[:] = [entry for entry in todo if id(entry[1]) not in ids]
+        for index in range(1, len(stack), 3):
+            if id(stack[index]) not in ids:
+                self.stack.extend(stack[index - 1 : index + 2])
+        for index in range(1, len(stack), 3):
+            if id(stack[index]) in ids:
+                self.filling = stack[index]
+                fill(self, <Kind>stack[index - 1], stack[index], stack[index + 1])
+        for plan, old, new in todo:
+            if id(old) in ids:
+                self.filling = old
+                self.kept.append(old)
+                plan.fill(old, new, self)
+        self.filling = filling
+
+    def fill_all(self):
+        """Fill every shell that is known so far."""
+        cdef list stack = self.stack
+        while True:
+            if stack:
+                new = stack.pop()
+                old = stack.pop()
+                kind = stack.pop()
+                self.filling = old
+                fill(self, <Kind>kind, old, new)
+            elif self.todo:
+                plan, old, new = self.todo.pop()
+                self.filling = old
+                self.kept.append(old)  # what it holds must not look as if nothing else held it
+                plan.fill(old, new, self)
+            elif self.filled:
+                plan, pairs = self.filled.popitem()
+                plan.after(pairs, self)
+            else:
+                return
+
+
+cdef inline PyObject* twin_in(Memo memo, PyObject* value) noexcept:
+    return find(memo, <size_t>value)
+
+
+cdef inline PyObject* known_twin(Walk walk, object old) except? NULL:
+    """The twin of what Python code has; NULL if there is none."""
+    cdef PyObject* known = twin_in(walk.memo, <PyObject*>old)
+    if known is NULL and type(old) in PLAIN_CLASSES:  # others are never set aside
+        known = find_anywhere(walk.memo, <size_t><PyObject*>old)
+    return known
+
+
+cdef inline object twin_of(Walk walk, object old):
+    """What `walk.copy` answers, for an original that was met on the walk."""
+    cdef PyObject* known = twin_in(walk.memo, <PyObject*>old)
+    return make_twin(walk, kind_of(walk, <PyObject*>old), old) if known is NULL else <object>known
+
+
+cdef inline int remember(Walk walk, object old, object new) except -1:
+    return keep(walk.memo, <size_t><PyObject*>old, new)
+
+
+cdef inline Known* look_up(Walk walk, PyObject* value) except NULL:
+    cdef void* cls = <void*>value.ob_type
+    cdef Known* known = &walk.known_classes[(<size_t>cls >> 5) & (SLOTS - 1)]
+    cdef Kind kind
+    if known.cls != cls:
+        kind = find_kind(walk, <object>cls)
+        known.cls, known.kind, known.form = cls, <void*>kind, kind.form
+    return known
+
+
+cdef inline Kind kind_of(Walk walk, PyObject* value):
+    return <Kind>look_up(walk, value).kind
+
+
+cdef inline Form form_of(Walk walk, PyObject* value) except? NONE:
+    return look_up(walk, value).form
+
+
+cdef Kind find_kind(Walk walk, object cls):
+    """What is known of a class. The walk keeps it, and with it the class, for as long as it lives."""
+    cdef Kind kind = walk.kinds.get(cls)
+    if kind is None:
+        kind = walk.kinds[cls] = new_kind(walk, cls)
+    return kind
+
+
+cdef Kind new_kind(Walk walk, object cls):
+    cdef Kind kind = Kind.__new__(Kind)
+    kind.cls = cls
+    if cls in ATOMS:
+        kind.form = ATOM
+        return kind
+    plan = kind.plan = walk.plans[cls]
+    kind.is_state, kind.is_assembly, kind.is_batched = plan.is_state, plan.is_assembly, plan.is_batched
+    kind.has_attributes = (<PyTypeObject*>cls).tp_dictoffset != 0
+    # Of the plan's own class: a plan that inherits may do more.
+    kind.form = FORMS.get(type(plan).__dict__.get("form"), NONE)
+    if kind.form == ATTRIBUTES:
+        if not plan.is_bare:
+            kind.form = NONE
+        kind.slots = plan.slots
+        kind.handlers = plan.handlers or None
+        kind.record = None if plan.topic is None else walk.records[plan.topic]
+        kind.wants_after = plan.wants_after
+    if hides_attributes(cls):
+        kind.form = NONE
+    # These plans serve subclasses, too.
+    if kind.form == SET and cls is not set:
+        kind.form = SET_SUBCLASS
+    kind.is_plain = kind.form in PLAIN and cls is PLAIN[kind.form]
+    if kind.form in BUILTINS:
+        if has_bare_new(cls, BUILTINS[kind.form]):
+            kind.builtin = BUILTINS[kind.form]
+        else:
+            kind.form = NONE
+    if (kind.form == TUPLE and cls is not tuple) or (kind.form == ORDERED_DICT and cls is not OrderedDict):
+        kind.form = NONE
+    if kind.form == DEFAULT_DICT and cls is not defaultdict:
+        kind.form = NONE
+    return kind
+
+
+include "make.pxi"
+include "functions.pxi"
+include "fill.pxi"
+include "finish.pxi"

@@ -1,0 +1,89 @@
+"""Where an object stands in a model, said so that a person finds it. Only asked when something went wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import re
+import types
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+
+from ramet._copy.classes import slot_names
+from ramet._keras import kinds
+
+
+def path_to(culprit: Any, root: Any, start: str) -> tuple[str, str]:
+    """The shortest way from `root` to the object, as Python would write it, and whose attribute leads there."""
+    seen = {id(root)}
+    waiting: deque[tuple[Any, str, Any, str]] = deque([(root, start, root, start)])
+    while waiting:
+        value, path, owner, owner_path = waiting.popleft()
+        if value is culprit:
+            return path, describe(owner, path.removeprefix(owner_path))
+        if isinstance(value, keras.Operation | keras.optimizers.Optimizer | keras.metrics.Metric):
+            owner, owner_path = value, path
+        for step, part in steps(value):
+            if id(part) not in seen:
+                seen.add(id(part))
+                waiting.append((part, path + step, owner, owner_path))
+    return start, describe(root, "")
+
+
+def steps(value: Any) -> Iterator[tuple[str, Any]]:
+    """The parts of an object, each with the step that leads there; public names first."""
+    if isinstance(value, keras.Model) and not isinstance(value, type):
+        # A user's property may raise anything; the attributes follow below.
+        with contextlib.suppress(Exception):
+            yield from ((f".layers[{index}]", layer) for index, layer in enumerate(value.layers))
+    if isinstance(value, dict):
+        for key, part in list(value.items()):
+            yield f"[{key!r}]" if isinstance(key, str | int) else "[...]", part
+            yield ".keys()[...]", key
+    elif isinstance(value, list | tuple):
+        yield from ((f"[{index}]", part) for index, part in enumerate(list(value)))
+    elif isinstance(value, set | frozenset):
+        yield from (("{...}", part) for part in list(value))
+    elif isinstance(value, types.FunctionType):
+        names = value.__code__.co_freevars
+        for name, cell in zip(names, value.__closure__ or (), strict=True):
+            try:
+                yield f".<closure of {value.__name__}>.{name}", cell.cell_contents
+            except ValueError:  # an empty cell
+                continue
+        for index, part in enumerate(value.__defaults__ or ()):
+            yield f".__defaults__[{index}]", part
+        for name, part in (value.__kwdefaults__ or {}).items():
+            yield f".__kwdefaults__[{name!r}]", part
+    elif isinstance(value, types.MethodType):
+        yield ".__self__", value.__self__
+        yield ".__func__", value.__func__
+    elif isinstance(value, functools.partial):
+        yield ".func", value.func
+        yield ".args", value.args
+        yield ".keywords", value.keywords
+    elif isinstance(value, type | types.ModuleType | keras.KerasTensor):
+        return
+    attributes = getattr(value, "__dict__", None)
+    if isinstance(attributes, dict):
+        held = list(attributes.items())
+        # torch keeps what it tracks apart from the other attributes.
+        for store in ("_modules", "_parameters", "_buffers"):
+            held.extend((attributes.get(store) or {}).items())
+        named = sorted(held, key=lambda item: item[0].startswith("_"))
+        yield from ((f".{name}", part) for name, part in named)
+    for name in slot_names(type(value)):
+        try:
+            yield f".{name}", getattr(value, name)
+        except Exception:  # noqa: BLE001  # never filled, or not for Python to read
+            continue
+
+
+def describe(owner: Any, rest: str) -> str:
+    """Which attribute of which layer, as the second line of an error says it. `rest` leads on from the owner."""
+    whose = f"{kinds.kind_of(owner)} '{getattr(owner, 'name', '?')}' (class {type(owner).__name__})"
+    attribute = re.match(r"\.(\w+)", rest)
+    return f"attribute '{attribute[1]}' of {whose}" if attribute else whose

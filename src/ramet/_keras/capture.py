@@ -1,0 +1,195 @@
+"""The door: a model of any kind as a graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+
+from ramet._graph import UNRECORDED, Argument, Call, Graph, Mask, Op, Ref, Value, VariableSpec, call_id
+from ramet._keras import structure
+from ramet._keras.arguments import freeze_argument
+from ramet._keras.masks import made_alike, mask_kinds
+from ramet._keras.sequence import ordered
+from ramet._keras.settings import kind_of, op_settings
+from ramet._keras.tree import Place, places_below, unique_ids
+from ramet._keras.version import check_version
+from ramet.errors import NotAModelError
+
+
+def capture(model: Any) -> Graph:
+    """The graph of a model; see `ramet.capture`."""
+    check_version()
+    if not isinstance(model, keras.Layer):
+        raise NotAModelError(
+            f"Cannot capture an object of class {type(model).__name__}: it is not a model or layer.",
+            expected="a keras model or layer of any kind",
+            fix="pass a model, or a layer on its own.",
+        )
+    places = places_below(model)
+    variables = _variables(places)
+    built: dict[int, Op] = {}
+    # From the last place to the first: what is inside a place comes after it, and an op needs its inside.
+    for place in reversed(places):
+        built[id(place)] = _op(place, variables.get(id(place), ()), built)
+    top, root = places[0], built[id(places[0])]
+    return _graph_of(top, built, root=root.with_changes(graph=None, children=()))
+
+
+def live_calls(model: Any) -> dict[str, Any]:
+    """The calls of a model with a call graph, by the ids that its graph has for them."""
+    top = next(iter(places_below(model)))
+    calls = ordered(structure.calls_of(structure.function_of(model)))
+    ids = _call_ids(calls, {id(child.op): child.id for child in top.called})
+    return {ids[id(call)]: call for call in calls}
+
+
+def _op(place: Place, variables: tuple[VariableSpec, ...], built: dict[int, Op]) -> Op:
+    op = place.op
+    if place.same_as is not None:
+        return Op(place.id, kind_of(op), type(op).__name__, same_as=place.same_as, name=structure.name_of(op))
+    settings = op_settings(op)
+    if isinstance(op, keras.Model):
+        return Op(
+            place.id,
+            "model",
+            variables=variables,
+            graph=_graph_of(place, built),
+            name=structure.name_of(op),
+            **settings,
+        )
+    children = tuple(built[id(child)] for child in place.called + place.extras)
+    return Op(place.id, kind_of(op), variables=variables, children=children, name=structure.name_of(op), **settings)
+
+
+def _graph_of(place: Place, built: dict[int, Op], root: Op | None = None) -> Graph:
+    model = place.op
+    function = structure.function_of(model)
+    ops = tuple(built[id(child)] for child in place.called)
+    extras = tuple(built[id(child)] for child in place.extras)
+    name, class_name = structure.name_of(model), type(model).__name__
+    if function is None:
+        kind = "sequential" if isinstance(model, keras.Sequential) else "subclassed"
+        if not isinstance(model, keras.Model):
+            kind = "layer"
+        return Graph(name, class_name, kind, ops=ops, extras=extras, root=root)  # type: ignore[arg-type]
+    ids = {id(child.op): child.id for child in place.called}
+    calls = ordered(structure.calls_of(function))
+    call_ids = _call_ids(calls, ids)
+    recorded = _Recorded(calls, call_ids)
+    return Graph(
+        name,
+        class_name,
+        "sequential" if isinstance(model, keras.Sequential) else "functional",
+        ops=ops,
+        calls=tuple(_call(call, call_ids[id(call)], ids[id(call.operation)], recorded) for call in calls),
+        inputs=freeze_argument(structure.inputs_of(function), recorded.ref_of),
+        outputs=freeze_argument(structure.outputs_of(function), recorded.ref_of),
+        extras=extras,
+        root=root,
+    )
+
+
+def _call_ids(calls: list[Any], ids: dict[int, str]) -> dict[int, str]:
+    counts: dict[int, int] = {}
+    found = {}
+    for call in calls:
+        op = id(call.operation)
+        counts[op] = counts.get(op, 0) + 1
+        found[id(call)] = call_id(ids[op], counts[op])
+    return found
+
+
+class _Recorded:
+    """The calls of one graph, by the tensors they make."""
+
+    def __init__(self, calls: list[Any], call_ids: dict[int, str]) -> None:
+        self._refs = {
+            id(tensor): Ref(call_ids[id(call)], index) for call in calls for index, tensor in enumerate(call.outputs)
+        }
+        # Where none is, Keras calls a product with a number sparse all the same.
+        self.has_sparse_inputs = any(tensor.sparse for call in calls if call.is_input for tensor in call.outputs)
+        # Masks that calls of the graph take: a tensor may carry another one that is made the same way.
+        self._masks = [
+            tensor
+            for call in calls
+            for tensor in call.input_tensors
+            if tensor.dtype == "bool" and id(tensor) in self._refs
+        ]
+
+    def ref_of(self, tensor: Any) -> Ref | None:
+        return self._refs.get(id(tensor))
+
+    def mask_of(self, tensor: Any) -> Mask:
+        mask = structure.mask_of(tensor)
+        if mask is None:
+            return None
+        own = self.ref_of(mask)
+        if own is not None:
+            return own
+        alike = next((other for other in self._masks if made_alike(mask, other)), None)
+        return UNRECORDED if alike is None else self.ref_of(alike)
+
+
+def _call(call: Any, own_id: str, op_id: str, recorded: _Recorded) -> Call:
+    op = call.operation
+    is_input = isinstance(op, keras.layers.InputLayer)
+    outputs = tuple(_value(tensor, op, recorded, is_input=is_input) for tensor in call.outputs)
+    return Call(
+        own_id,
+        op_id,
+        args=() if is_input else freeze_argument(tuple(call.arguments.args), recorded.ref_of),  # type: ignore[arg-type]
+        kwargs=freeze_argument({} if is_input else dict(call.arguments.kwargs), recorded.ref_of),  # type: ignore[arg-type]
+        outputs=outputs,
+        structure=_structure(op, len(outputs)),
+        mask_kinds=mask_kinds(call),
+    )
+
+
+def _value(tensor: Any, op: Any, recorded: _Recorded, *, is_input: bool) -> Value:
+    return Value(
+        tuple(tensor.shape),
+        str(tensor.dtype),
+        sparse=bool(tensor.sparse) and recorded.has_sparse_inputs,
+        ragged=bool(getattr(tensor, "ragged", False)),
+        optional=bool(is_input and getattr(op, "optional", False)),
+        name=tensor.name if is_input else None,
+        mask=recorded.mask_of(tensor),
+    )
+
+
+def _structure(op: Any, count: int) -> Argument:
+    """How the outputs are nested. Keras records it for models only; the outputs of other ops are one or a list."""
+    function = structure.function_of(op)
+    if function is None:
+        return 0 if count == 1 else freeze_argument(list(range(count)))
+    numbers = iter(range(count))
+    return freeze_argument(keras.tree.map_structure(lambda _: next(numbers), structure.outputs_of(function)))
+
+
+def _variables(places: list[Place]) -> dict[int, tuple[VariableSpec, ...]]:
+    """The variables each op owns; one that stood at another place before says so."""
+    first: dict[int, str] = {}
+    found: dict[int, tuple[VariableSpec, ...]] = {}
+    for place in places:
+        if place.same_as is not None:
+            continue
+        owned = list(structure.variables_of(place.op))
+        ids = unique_ids([variable.name.replace("/", "_") for variable, _ in owned])
+        specs = []
+        for (variable, is_weight), own_id in zip(owned, ids, strict=True):
+            path = f"{place.path}/{own_id}".lstrip("/")
+            tied = first.setdefault(id(variable), path)
+            specs.append(
+                VariableSpec(
+                    own_id,
+                    None if variable.shape is None else tuple(variable.shape),
+                    str(variable.dtype),
+                    trainable=bool(variable.trainable),
+                    weight=is_weight,
+                    tied=None if tied == path else tied,
+                    name=variable.name,
+                )
+            )
+        found[id(place)] = tuple(specs)
+    return found

@@ -1,1 +1,0 @@
-"""Edits carried out on a live model, with its weights."""

@@ -1,1 +1,0 @@
-"""The copier: object graph in, object graph out. `clone.py` is the door."""

@@ -1,1 +1,0 @@
-from ramet._twin.walk import Walk as Walk

@@ -1,0 +1,340 @@
+"""Live models compared: what training, cloning and building them another way changes, and nothing else."""
+
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+import ramet
+from ramet._diff import Change, Diff
+from ramet._keras.weights import LiveWeights, compile_settings
+from ramet._verify.live_diff import diff_models
+from tests.support.graph_models import MODELS
+
+# Some models have a layer that destroys a mask, as users' models do.
+pytestmark = pytest.mark.filterwarnings("ignore:.*was passed an input with a mask attached to it:UserWarning")
+
+every_model = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS.keys())
+
+
+def told(diff):
+    return [(change.kind, change.before, change.after, change.what) for change in diff.changes]
+
+
+def network(*, name="net", units=16, norm=True, dropout=0.1, head="head", optional=False):
+    """A small network with names given by hand, and some that Keras gives."""
+    x = keras.Input((8,), name="x", optional=optional)
+    h = layers.Dense(units, name="first")(x)
+    if norm:
+        h = layers.BatchNormalization(name="norm")(h)
+    h = layers.ReLU()(h)
+    h = layers.Dropout(dropout, name="drop")(h)
+    return keras.Model(x, layers.Dense(3, name=head)(h), name=name)
+
+
+def pair(**changed):
+    """The network, and the same with something changed: as if both were built in programs of their own."""
+    models = []
+    for settings in ({}, changed):
+        keras.utils.clear_session(free_memory=False)
+        keras.utils.set_random_seed(0)
+        models.append(network(**settings))
+    one, other = models
+    if [weight.shape for weight in one.weights] == [weight.shape for weight in other.weights]:
+        other.set_weights(one.get_weights())
+    return models
+
+
+def structural(diff):
+    return [change for change in told(diff) if change[0] != "weights"]
+
+
+@every_model
+def test_a_twin_has_an_empty_diff(make):
+    model = make()
+    diff = diff_models(model, ramet.clone(model))
+
+    assert diff == Diff(model.name, model.name, compared=diff.compared, not_compared=diff.not_compared)
+    assert diff.compared == len({id(variable) for variable in _variables(model)})
+
+
+def _variables(model):
+    reader = LiveWeights(model)
+    return [reader._variables[path] for path in reader.paths()]
+
+
+@every_model
+def test_the_diff_from_the_other_side_mirrors_it(make):
+    one, other = make(), MODELS["nested_models"]()
+
+    assert diff_models(other, one) == diff_models(one, other).mirrored()
+
+
+def test_a_diff_changes_neither_model_nor_the_next_names():
+    model = network()
+    model.compile("adam", "mse", metrics=["mae"])
+    before = [value.copy() for value in model.get_weights()]
+    diff_models(model, ramet.clone(model))
+
+    assert layers.Dense(1).name == "dense"
+    assert all((now == then).all() for now, then in zip(model.get_weights(), before, strict=True))
+
+
+def test_a_trained_model_differs_in_its_weights_only():
+    model = network()
+    model.compile("sgd", "mse")
+    twin = ramet.clone(model)
+    inputs = np.random.default_rng(0).normal(size=(8, 8)).astype("float32")
+    twin.fit(inputs, np.ones((8, 3), "float32"), verbose=0)
+    diff = diff_models(model, twin)
+
+    changed = {change.after for change in diff.changes}
+    assert {change.kind for change in diff.changes} == {"weights", "optimizer", "metric", "state"}
+    assert [change.what for change in diff.changes if change.kind == "state"] == ["built"]
+    assert {"head/kernel", "head/bias", "norm/moving_mean"} <= changed
+    assert "Weights\n" in str(diff)
+
+
+def test_one_changed_number_is_found():
+    model = network()
+    twin = ramet.clone(model)
+    kernel = twin.get_layer("head").kernel
+    value = np.array(keras.ops.convert_to_numpy(kernel))
+    value[0, 0] += 0.5
+    kernel.assign(value)
+    (change,) = diff_models(model, twin).changes
+
+    assert (change.kind, change.before, change.what) == ("weights", "head/kernel", "values")
+    assert dict(change.measure.pairs) == pytest.approx({"size": 48, "changed": 1, "difference": 0.5, "largest": 0.5})
+
+
+def test_a_removed_layer_is_one_change():
+    assert structural(diff_models(*pair(norm=False))) == [("removed", "norm", None, "BatchNormalization")]
+
+
+def test_another_setting_is_one_change():
+    assert told(diff_models(*pair(dropout=0.5))) == [("setting", "drop", "drop", "rate")]
+
+
+def test_another_size_is_one_change_and_its_shapes_follow():
+    diff = diff_models(*pair(units=32))
+
+    assert structural(diff) == [("setting", "first", "first", "units")]
+    assert {(change.kind, change.what) for change in diff.consequences} == {("value", "shape"), ("variable", "shape")}
+
+
+def test_a_renamed_layer_is_one_change():
+    assert told(diff_models(*pair(head="classes"))) == [("renamed", "head", "classes", "name")]
+
+
+def test_an_input_flag_is_one_change():
+    assert told(diff_models(*pair(optional=True))) == [("input", "x", "x", "optional")]
+
+
+def test_names_counted_further_are_renamed_and_nothing_else():
+    one = network()
+    other = network()
+    other.set_weights(one.get_weights())
+
+    assert structural(diff_models(one, other)) == [("renamed", "re_lu", "re_lu_1", "name")]
+
+
+def test_an_unshared_layer_is_told():
+    def siamese(*, shared):
+        keras.utils.clear_session(free_memory=False)
+        a, b = keras.Input((4,), name="a"), keras.Input((4,), name="b")
+        dense = layers.Dense(4, name="dense_a", kernel_initializer="ones")
+        second = dense if shared else layers.Dense(4, name="dense_b", kernel_initializer="ones")
+        return keras.Model([a, b], layers.Add(name="sum")([dense(a), second(b)]), name="siamese")
+
+    assert told(diff_models(siamese(shared=True), siamese(shared=False))) == [
+        ("call", "dense_a", "dense_a", "number of calls"),
+        ("added", None, "dense_b", "Dense"),
+    ]
+
+
+def test_a_renamed_nested_model_is_one_change():
+    def outer(name):
+        keras.utils.clear_session(free_memory=False)
+        x = keras.Input((4,), name="x")
+        inner_x = keras.Input((4,), name=f"{name}_x")
+        h = layers.Dense(4, kernel_initializer="ones", name=f"{name}_dense")(inner_x)
+        inner = keras.Model(inner_x, layers.ReLU(name=f"{name}_relu")(h), name=name)
+        return keras.Model(x, layers.Dense(2, kernel_initializer="ones", name="head")(inner(x)), name="outer")
+
+    diff = diff_models(outer("encoder"), outer("backbone"))
+
+    assert diff.changes == (Change("renamed", "encoder", "backbone", "name", "encoder", "backbone"),)
+    assert {change.kind for change in diff.consequences} == {"renamed"}
+
+
+def test_what_the_clone_of_keras_loses_is_told():
+    def flagged():
+        x = keras.Input((4,), name="x", optional=True)
+        h = layers.Dense(4, name="frozen")(x)
+        h = layers.Dense(4, name="free")(h)
+        model = keras.Model(x, h, name="flagged")
+        model.get_layer("frozen").trainable = False
+        model.get_layer("free").kernel.trainable = False
+        return model
+
+    model = flagged()
+    clone = keras.models.clone_model(model)
+    clone.set_weights(model.get_weights())
+    lost = set(told(diff_models(model, clone)))
+
+    assert ("input", "x", "x", "optional") in lost
+    assert ("variable", "free/kernel", "free/kernel", "trainable") in lost
+    assert told(diff_models(model, ramet.clone(model))) == []
+
+
+def test_another_class_of_model_is_told():
+    class Mine(keras.Model):
+        pass
+
+    def made(cls):
+        keras.utils.clear_session(free_memory=False)
+        x = keras.Input((4,), name="x")
+        return cls(x, layers.Dense(2, name="d", kernel_initializer="ones")(x), name="model")
+
+    assert told(diff_models(made(keras.Model), made(Mine))) == [("replaced", "", "", "class")]
+
+
+class Stack(keras.Model):
+    """A model without a call graph."""
+
+    def __init__(self, sizes, **kwargs):
+        super().__init__(**kwargs)
+        self.blocks = [layers.Dense(size, name=f"block_{size}", kernel_initializer="ones") for size in sizes]
+
+    def call(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+def stack(*sizes):
+    model = Stack(sizes, name="stack")
+    model(np.ones((1, 4), "float32"))
+    return model
+
+
+def test_a_layer_in_a_list_of_a_subclassed_model_is_added():
+    diff = diff_models(stack(4, 5, 6), stack(4, 5, 7, 6))
+
+    assert told(diff) == [
+        ("added", None, "block_7", "Dense"),
+        ("variable", "block_6/kernel", "block_6/kernel", "shape"),
+    ]
+
+
+def test_a_layer_inside_a_wrapper_and_an_attention_is_told_by_its_path():
+    def wrapped(units, heads):
+        keras.utils.clear_session(free_memory=False)
+        x = keras.Input((5, 4), name="x")
+        h = layers.Bidirectional(layers.GRU(units, name="gru"), name="both_ways", merge_mode="sum")(x)
+        h = layers.Reshape((1, units), name="turned")(h)
+        return keras.Model(x, layers.MultiHeadAttention(heads, 4, name="attention")(h, h), name="wrapped")
+
+    diff = diff_models(wrapped(4, 2), wrapped(6, 2))
+    changed = {(change.path, change.what) for change in diff.changes if change.kind == "setting"}
+
+    assert ("both_ways/forward_gru", "units") in changed
+    assert ("both_ways/backward_gru", "units") in changed
+    assert not any(path == "both_ways" and what.startswith("layer.") for path, what in changed)
+
+
+def test_compile_settings_are_compared():
+    model = network()
+    twin = ramet.clone(model)
+    assert diff_models(model, twin).empty
+
+    twin.compile(keras.optimizers.Adam(0.01, name="adam"), "mse", metrics=["mae"])
+    assert told(diff_models(model, twin)) == [("compile", "", "", "compiled")]
+
+    model.compile(keras.optimizers.Adam(0.02, name="adam"), "mse", metrics=["mae"])
+    assert told(diff_models(model, twin)) == [("compile", "", "", "optimizer.config.learning_rate")]
+
+    model.compile("sgd", "mae")
+    assert {what for *_, what in told(diff_models(model, twin))} == {"optimizer", "loss", "metrics"}
+    assert "SGD(learning_rate=0.01" in str(diff_models(model, twin))
+
+
+def test_a_loss_that_cannot_be_written_is_no_trouble():
+    class Odd(keras.losses.Loss):
+        def __init__(self, matrix):
+            super().__init__(name="odd")
+            self.matrix = matrix
+
+        def call(self, y_true, y_pred):
+            return keras.ops.mean(y_pred * self.matrix)
+
+        def get_config(self):
+            raise NotImplementedError("no config")
+
+    model = network()
+    model.compile("sgd", Odd(np.ones((3,))))
+
+    assert compile_settings(model) is not None
+    assert diff_models(model, ramet.clone(model)).empty
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_variables_of_every_dtype_are_compared(dtype):
+    def made(dtype):
+        keras.utils.clear_session(free_memory=False)
+        x = keras.Input((4,), name="x")
+        return keras.Model(x, layers.Dense(2, name="d", kernel_initializer="ones", dtype=dtype)(x), name="model")
+
+    assert diff_models(made(dtype), made(dtype)).empty
+    diff = diff_models(made("float32"), made(dtype))
+    assert ("setting", "d", "d", "dtype_policy") in told(diff)
+
+
+def test_a_quantised_model_is_told_by_its_layers():
+    model = keras.Sequential([keras.Input((8,)), layers.Dense(4, name="d")], name="seq")
+    quantised = ramet.clone(model)
+    quantised.quantize("int8")
+    diff = diff_models(model, quantised)
+
+    assert ("setting", "d", "d", "quantization_mode") in told(diff)
+    assert diff_models(quantised, model) == diff.mirrored()
+
+
+def test_a_model_in_training_is_compared_with_the_weights_it_has_at_that_moment():
+    model = network()
+    model.compile("sgd", "mse")
+    start = ramet.clone(model)
+    found = []
+
+    class Look(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            found.append(diff_models(start, self.model))
+
+    inputs = np.random.default_rng(0).normal(size=(8, 8)).astype("float32")
+    model.fit(inputs, np.ones((8, 3), "float32"), batch_size=4, callbacks=[Look()], verbose=0)
+
+    assert len(found) == 2
+    assert all({"head/kernel", "head/bias"} <= {change.after for change in diff.changes} for diff in found)
+    assert found[0] != found[1]
+
+
+def test_two_models_of_one_program_differ_in_names_that_count_and_nothing_else():
+    def made():
+        keras.utils.set_random_seed(0)
+        return keras.Sequential([keras.Input((4,)), layers.Dense(2)])
+
+    diff = diff_models(made(), made())
+
+    assert {(change.kind, change.what) for change in diff.changes} == {("renamed", "name")}
+    assert diff.consequences == ()
+
+
+def test_a_random_state_is_state():
+    # Not Dropout: on torch, its numbers come from torch itself.
+    model = keras.Sequential([keras.Input((4,)), layers.GaussianNoise(0.5, name="noise")], name="seq")
+    twin = ramet.clone(model)
+    twin(np.ones((1, 4), "float32"), training=True)
+
+    path = "noise/seed_generator_state"
+    assert told(diff_models(model, twin)) == [("weights", path, path, "values")]

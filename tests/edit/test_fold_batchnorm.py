@@ -1,0 +1,242 @@
+"""`fold_batchnorm`: into the layer before or after, only where that is exact."""
+
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+import ramet
+from ramet import edits as e
+from tests.edit.expect import assert_close, assert_saved, edited, scrambled
+from tests.support.graph_models import data_for
+from tests.support.twins import outputs
+
+BEFORE = {
+    "dense": ((4,), lambda: layers.Dense(6, name="w")),
+    "dense_without_bias": ((4,), lambda: layers.Dense(6, use_bias=False, name="w")),
+    "dense_on_sequences": ((5, 4), lambda: layers.Dense(6, name="w")),
+    "conv1d": ((8, 4), lambda: layers.Conv1D(6, 3, padding="causal", name="w")),
+    "conv2d": ((6, 6, 4), lambda: layers.Conv2D(6, 3, padding="same", use_bias=False, name="w")),
+    "conv2d_strided": ((7, 7, 4), lambda: layers.Conv2D(6, 3, strides=2, dilation_rate=1, name="w")),
+    "conv2d_grouped": ((6, 6, 4), lambda: layers.Conv2D(6, 3, groups=2, name="w")),
+    "conv3d": ((4, 4, 4, 2), lambda: layers.Conv3D(3, 2, name="w")),
+    "conv1d_transposed": ((8, 4), lambda: layers.Conv1DTranspose(6, 3, strides=2, name="w")),
+    "conv2d_transposed": ((5, 5, 4), lambda: layers.Conv2DTranspose(6, 3, padding="same", name="w")),
+    "conv3d_transposed": ((3, 3, 3, 2), lambda: layers.Conv3DTranspose(3, 2, name="w")),
+    "depthwise1d": ((8, 4), lambda: layers.DepthwiseConv1D(3, depth_multiplier=2, name="w")),
+    "depthwise2d": ((6, 6, 4), lambda: layers.DepthwiseConv2D(3, depth_multiplier=2, use_bias=False, name="w")),
+    "separable1d": ((8, 4), lambda: layers.SeparableConv1D(6, 3, name="w")),
+    "separable2d": ((6, 6, 4), lambda: layers.SeparableConv2D(6, 3, depth_multiplier=2, padding="same", name="w")),
+}
+AFTER = {
+    "dense": ((4,), lambda: layers.Dense(6, activation="relu", name="w")),
+    "dense_without_bias": ((4,), lambda: layers.Dense(6, use_bias=False, name="w")),
+    "conv1d": ((8, 4), lambda: layers.Conv1D(6, 3, name="w")),
+    "conv2d": ((6, 6, 4), lambda: layers.Conv2D(6, 3, use_bias=False, activation="relu", name="w")),
+    "conv2d_grouped": ((6, 6, 4), lambda: layers.Conv2D(6, 3, groups=2, name="w")),
+    "conv3d": ((4, 4, 4, 2), lambda: layers.Conv3D(3, 2, name="w")),
+    "depthwise1d": ((8, 4), lambda: layers.DepthwiseConv1D(3, depth_multiplier=2, name="w")),
+    "depthwise2d": ((6, 6, 4), lambda: layers.DepthwiseConv2D(3, name="w")),
+    "separable1d": ((8, 4), lambda: layers.SeparableConv1D(6, 3, use_bias=False, name="w")),
+    "separable2d": ((6, 6, 4), lambda: layers.SeparableConv2D(6, 3, depth_multiplier=2, name="w")),
+}
+
+
+def stacked(shape, *stack):
+    x = keras.Input(shape, name="x")
+    y = x
+    for layer in stack:
+        y = layer(y)
+    return scrambled(keras.Model(x, y, name="m"))
+
+
+def assert_folded(model, tolerance=1e-5):
+    """Without normalisations, and the same numbers."""
+    new = edited(model, e.fold_batchnorm())
+    assert not any(isinstance(layer, layers.BatchNormalization) for layer in new._flatten_layers())
+    x = data_for(model)
+    assert_close(outputs(new, x), outputs(model, x), tolerance)
+    return new
+
+
+def assert_left_alone(model, reason):
+    plan = ramet.plan(model, e.fold_batchnorm())
+    assert [(skip.path, skip.reason) for skip in plan.steps[0].skipped] == [("bn", reason)]
+    assert ramet.capture(edited(model, e.fold_batchnorm())) == ramet.capture(model)
+
+
+@pytest.mark.parametrize("case", BEFORE)
+def test_into_the_layer_before(case):
+    shape, make = BEFORE[case]
+    new = assert_folded(stacked(shape, make(), layers.BatchNormalization(name="bn"), layers.ReLU(name="act")))
+
+    assert [layer.name for layer in new.layers] == ["x", "w", "act"]
+    assert new.get_layer("w").use_bias
+
+
+@pytest.mark.parametrize("case", AFTER)
+def test_into_the_layer_after(case):
+    shape, make = AFTER[case]
+    new = assert_folded(stacked(shape, layers.BatchNormalization(name="bn"), make()))
+
+    assert [layer.name for layer in new.layers] == ["x", "w"]
+
+
+def test_the_result_is_saved_and_trained_as_any_other():
+    new = assert_folded(stacked((4,), layers.Dense(3, use_bias=False, name="w"), layers.BatchNormalization(name="bn")))
+
+    assert_saved(new)
+    new.compile("sgd", "mse", run_eagerly=True)
+    new.fit(np.ones((2, 4), "float32"), np.ones((2, 3), "float32"), verbose=0)
+
+
+@pytest.mark.parametrize("options", [{"scale": False}, {"center": False}, {"scale": False, "center": False}])
+def test_without_scale_or_shift(options):
+    assert_folded(stacked((4,), layers.Dense(3, name="w"), layers.BatchNormalization(name="bn", **options)))
+
+
+def test_channels_first():
+    model = stacked(
+        (4, 6, 6),
+        layers.Conv2D(5, 1, data_format="channels_first", name="w"),
+        layers.BatchNormalization(axis=1, name="bn"),
+    ) if keras.backend.backend() != "tensorflow" else stacked(  # its CPU kernels take channels last only
+        (6, 6, 4), layers.Conv2D(5, 1, name="w"), layers.BatchNormalization(axis=3, name="bn")
+    )  # fmt: skip
+    assert_folded(model)
+
+
+def test_a_chain_of_blocks_at_two_levels():
+    def block(x, width, name):
+        y = layers.Conv2D(width, 3, padding="same", use_bias=False, name=f"{name}_conv")(x)
+        return layers.ReLU(name=f"{name}_act")(layers.BatchNormalization(name=f"{name}_bn")(y))
+
+    z = keras.Input((6, 6, 3), name="z")
+    inner = keras.Model(z, block(block(z, 4, "one"), 4, "two"), name="inner")
+    x = keras.Input((6, 6, 3), name="x")
+    model = scrambled(keras.Model(x, layers.GlobalAveragePooling2D(name="pool")(block(inner(x), 5, "three")), name="m"))
+
+    assert_folded(model)
+
+
+def test_in_a_sequential():
+    model = scrambled(
+        keras.Sequential(
+            [keras.Input((4,), name="x"), layers.Dense(3, name="w"), layers.BatchNormalization(name="bn")], name="s"
+        )
+    )
+    assert type(assert_folded(model)) is keras.Sequential
+
+
+def test_only_those_that_are_chosen():
+    model = stacked(
+        (4,), layers.Dense(4, name="a"), layers.BatchNormalization(name="bn_a"), layers.ReLU(name="act"),
+        layers.Dense(4, name="b"), layers.BatchNormalization(name="bn_b"),
+    )  # fmt: skip
+
+    new = edited(model, e.fold_batchnorm("bn_b"))
+
+    assert [layer.name for layer in new.layers] == ["x", "a", "bn_a", "act", "b"]
+    x = data_for(model)
+    assert_close(outputs(new, x), outputs(model, x), 1e-5)
+
+
+# Where it would not be exact.
+
+
+def test_an_activation_between_is_left_alone():
+    model = stacked((4,), layers.Dense(3, activation="relu", name="w"), layers.BatchNormalization(name="bn"))
+    assert_left_alone(model, "before it, 'w' ends with an activation; the value of 'bn' is an output")
+
+
+def test_zeros_that_are_padded_after_it_would_not_be_shifted():
+    model = stacked((6, 6, 2), layers.BatchNormalization(name="bn"), layers.Conv2D(3, 3, padding="same", name="w"))
+    assert_left_alone(model, "before it is an input; after it, 'w' pads with zeros, which would not be shifted")
+
+
+def test_a_shared_layer_is_left_alone():
+    x, y = keras.Input((4,), name="x"), keras.Input((4,), name="y")
+    shared = layers.Dense(4, name="w")
+    z = layers.Add(name="sum")([layers.BatchNormalization(name="bn")(shared(x)), shared(y)])
+    assert_left_alone(
+        scrambled(keras.Model([x, y], z, name="m")), "before it, 'w' is called 2 times; after it, 'sum' is a Add"
+    )
+
+
+def test_a_value_that_is_read_twice_is_left_alone():
+    x = keras.Input((4,), name="x")
+    y = layers.Dense(4, name="w")(x)
+    z = layers.Add(name="sum")([layers.BatchNormalization(name="bn")(y), y])
+    assert_left_alone(
+        scrambled(keras.Model(x, z, name="m")), "before it, the value of 'w' is read 2 times; after it, 'sum' is a Add"
+    )
+
+
+def test_another_axis_is_left_alone():
+    model = stacked((5, 4), layers.Dense(3, name="w"), layers.BatchNormalization(axis=1, name="bn"))
+    plan = ramet.plan(model, e.fold_batchnorm())
+    assert "it normalises another axis than that of the channels" in plan.steps[0].skipped[0].reason
+
+
+def test_a_normalisation_that_always_trains_is_left_alone():
+    x = keras.Input((4,), name="x")
+    y = layers.BatchNormalization(name="bn")(layers.Dense(4, name="w")(x), training=True)
+    model = scrambled(keras.Model(x, y, name="m"))
+
+    plan = ramet.plan(model, e.fold_batchnorm())
+
+    assert not plan.steps[0].touched
+    assert "training" in plan.steps[0].skipped[0].reason
+
+
+def test_a_masked_input_is_folded_or_left_alone_but_never_changed():
+    x = keras.Input((5, 3), name="x")
+    y = layers.Dense(4, name="w")(layers.Masking(name="masking")(x))
+    model = scrambled(keras.Model(x, layers.LSTM(2, name="rnn")(layers.BatchNormalization(name="bn")(y)), name="m"))
+
+    new = edited(model, e.fold_batchnorm())
+
+    x = data_for(model)
+    assert_close(outputs(new, x), outputs(model, x), 1e-5)
+
+
+def test_layers_with_lora_or_a_constraint_are_left_alone():
+    dense = layers.Dense(4, name="w")
+    model = stacked((4,), dense, layers.BatchNormalization(name="bn"))
+    dense.enable_lora(2)
+    assert_left_alone(model, "before it, 'w' has LoRA enabled; the value of 'bn' is an output")
+    held = stacked((4,), layers.Dense(4, kernel_constraint="max_norm", name="w"), layers.BatchNormalization(name="bn"))
+    assert_left_alone(held, "before it, 'w' has a constraint; the value of 'bn' is an output")
+
+
+def test_a_subclass_of_a_convolution_is_left_alone():
+    class Special(layers.Dense):
+        def call(self, x):
+            return super().call(x) ** 2
+
+    model = stacked((4,), Special(4, name="w"), layers.BatchNormalization(name="bn"))
+    assert_left_alone(model, "before it, 'w' is a Special; the value of 'bn' is an output")
+
+
+def test_two_normalisations_in_a_row_are_both_folded_by_two_edits():
+    model = stacked(
+        (4,), layers.Dense(4, name="w"), layers.BatchNormalization(name="one"), layers.BatchNormalization(name="two")
+    )
+
+    once = edited(model, e.fold_batchnorm())
+    twice = edited(once, e.fold_batchnorm())
+
+    x = data_for(model)
+    assert_close(outputs(once, x), outputs(model, x), 1e-5)
+    assert_close(outputs(twice, x), outputs(model, x), 1e-5)
+    assert [layer.name for layer in twice.layers] == ["x", "w"]
+
+
+def test_half_weights_in_mixed_precision_stay_close():
+    x = keras.Input((4,), name="x")
+    y = layers.Dense(3, dtype="mixed_float16", name="w")(x)
+    model = scrambled(keras.Model(x, layers.BatchNormalization(dtype="mixed_float16", name="bn")(y), name="m"))
+    new = edited(model, e.fold_batchnorm())
+
+    x = data_for(model)
+    assert_close(outputs(new, x), outputs(model, x), 1e-2)
