@@ -1,18 +1,18 @@
-# `make` alone lists the targets. Everything is installed into virtual environments beside this file,
-# and again only after pyproject.toml, the Makefile or what is compiled changed.
+# `make` alone lists the targets. Everything is installed into virtual environments beside this file, and installed
+# again only after pyproject.toml, the Makefile or the compiled sources change.
 
-# Any Python of 3.11 or newer: make test PYTHON=python3.13
+# Python 3.11 or newer: make test PYTHON=python3.13
 PYTHON   ?=
-# Handed on to pytest: make test-torch ARGS="-k mask -x"
+# Passed to pytest: make test-torch ARGS="-k mask -x"
 ARGS     ?=
-# Test processes side by side.
+# Number of parallel test processes.
 JOBS     ?= 2
 
 BACKENDS := jax torch tensorflow
 # tensorflow-cpu is not built for every system; there the full package is the CPU one.
 TF       := $(if $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -)),tensorflow-cpu,tensorflow)
-# torch is pinned: the tests look at attributes of its modules and parameters one by one. JAX is: they set flags of XLA.
-# tf_keras reads and writes the files of Keras 2. It asks for a TensorFlow package by another name, and is installed alone.
+# torch is pinned because the tests check single attributes of its modules and parameters, JAX because they set XLA flags.
+# tf_keras reads and writes Keras 2 files. It depends on a TensorFlow package of another name, so it is installed separately.
 TF_KERAS   := tf_keras==2.21.0
 FOR_TEST   := -e ".[jax,dev]" jax==0.10.2 torch==2.13.0 $(TF) flax
 FOR_DEMO   := -e ".[jax]"
@@ -34,32 +34,32 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) \
 	  | awk -F '|' '{ printf "%-24s%s\n", $$1, $$2 }'
 
-demo: .venv-demo/.ready ## clone two models and show what was compared (JAX on the CPU)
+demo: .venv-demo/.ready ## clone two models and compare the results (JAX on the CPU)
 	@$(QUIET) KERAS_BACKEND=jax .venv-demo/bin/python -m ramet demo
 
 test: CASES := once
-test: .venv/.ready chromium ## every test on each of the three backends; cases of parametrised and slow tests on one of them
+test: .venv/.ready chromium ## run every test on all three backends; parametrized cases and slow tests on one of them
 test-others: CASES := others
-test-others: .venv/.ready ## what `make test` runs on one backend, on the other two
+test-others: .venv/.ready ## run the cases that `make test` left out, on the other backends
 test test-others:
 	@failed=; \
 	$(foreach b,$(BACKENDS),echo "== tests on $(b)"; \
 	  $(call pytest,$(b),.venv) --cases $(CASES) $(ARGS) || failed="$$failed $(b)";) \
 	$(verdict)
 
-test-jax: .venv/.ready chromium ## every test and case on JAX
-test-torch: .venv/.ready ## every test and case on PyTorch
-test-tensorflow: .venv/.ready ## every test and case on TensorFlow
+test-jax: .venv/.ready chromium ## run every test and case on JAX
+test-torch: .venv/.ready ## run every test and case on PyTorch
+test-tensorflow: .venv/.ready ## run every test and case on TensorFlow
 test-jax test-torch test-tensorflow:
 	@$(call pytest,$(@:test-%=%),.venv) $(ARGS)
 
-test-python-walk: .venv/.ready ## every test on PyTorch, with the walk in Python instead of the compiled one
+test-python-walk: .venv/.ready ## run every test on PyTorch with the Python walk instead of the compiled one
 	@RAMET_PURE_PYTHON=1 $(call pytest,torch,.venv) $(ARGS)
 
-test-oldest: .venv-oldest/.ready chromium ## every test on JAX with the oldest supported Keras
+test-oldest: .venv-oldest/.ready chromium ## run every test on JAX with the oldest supported Keras
 	@$(call pytest,jax,.venv-oldest) $(ARGS)
 
-# Pages are tested in a real browser. Where it cannot be installed, their tests are skipped and say so.
+# Pages are tested in a real browser. If it cannot be installed, these tests are skipped with the reason.
 chromium:
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || { \
 	  echo "installing chromium, for the tests of pages ..."; \
@@ -67,41 +67,41 @@ chromium:
 	    && { apt-get install -qy --no-install-recommends chromium || { apt-get update -q && apt-get install -qy --no-install-recommends chromium; }; } >/dev/null 2>&1 \
 	  || echo "ramet: chromium could not be installed; the tests of pages are skipped. 'apt-get install chromium' as root runs them." >&2; }
 
-zoo: .venv/.ready ## every architecture of keras.applications, on each backend (slow)
+zoo: .venv/.ready ## clone and edit every architecture of keras.applications on each backend (slow)
 	@failed=; \
 	$(foreach b,$(BACKENDS),echo "== zoo on $(b)"; \
 	  $(call pytest,$(b),.venv) -m zoo --dist loadgroup $(ARGS) || failed="$$failed $(b)";) \
 	$(verdict)
 
-fuzz: .venv/.ready ## 100,000 mutated model files: each is read, or refused with an error of ramet's own
+fuzz: .venv/.ready ## read 100,000 mutated model files: each must be read, or refused with one of ramet's errors
 	@.venv/bin/python -m tests.fuzz --jobs $(JOBS) $(ARGS)
 
-scanners: .venv/.ready .venv-scanners/.ready ## ramet scan beside other scanners, over the hostile files of the tests and clean ones
+scanners: .venv/.ready .venv-scanners/.ready ## compare ramet scan with other scanners on hostile and clean files
 	@.venv/bin/python -m bench.scanners .venv-scanners/bin/python
 
-bench: .venv/.ready bench-growth ## ramet beside every other way of doing the same, on each backend (twenty minutes or more)
+bench: .venv/.ready bench-growth ## compare ramet.clone with every other way to copy a model (twenty minutes or more)
 	@.venv/bin/python -m bench $(ARGS)
 
-bench-verbs: .venv/.ready ## verify, edit, diff, capture, draw and the commands beside what one would do without them (a few minutes a backend)
+bench-verbs: .venv/.ready ## compare the other functions and commands with doing the same by hand (a few minutes per backend)
 	@.venv/bin/python -m bench --only verbs $(ARGS)
 
-bench-growth: .venv/.ready ## how the work on graphs, and on two of them, grows with their size
+bench-growth: .venv/.ready ## measure how the work on graphs and on diffs grows with their size
 	@.venv/bin/python -m bench.graph_growth
 	@.venv/bin/python -m bench.diff_growth
 
-bench-check: .venv/.ready ## the same, and fail where a ratio fell by more than a third of what is stored
+bench-check: .venv/.ready ## run the benchmarks and fail if a ratio fell by more than a third below the stored one
 	@.venv/bin/python -m bench.check $(ARGS)
 
-check: .venv/.ready ## linters and types
+check: .venv/.ready ## run the linters and the type checker
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
 
-clean: ## remove the virtual environments and every cache
+clean: ## remove the virtual environments and caches
 	@rm -rf .venv .venv-demo .venv-oldest .venv-scanners dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .jax-cache
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# All backends run even when one fails: knowing which ones do is half of the answer.
+# All backends run even if one fails, to show which ones do.
 verdict = if [ -n "$$failed" ]; then echo "failed on:$$failed"; exit 1; fi; echo "passed on: $(BACKENDS)"
 
 .venv/.ready: size := torch, tensorflow, jax: 3 GB or more, a few minutes
@@ -126,12 +126,11 @@ verdict = if [ -n "$$failed" ]; then echo "failed on:$$failed"; exit 1; fi; echo
 	  || { echo "ramet: $(@D) could not be set up, for the reason above; run the same command again to go on." >&2; exit 1; }; \
 	touch $@
 
-# An environment that works is kept and brought up to date; one left half-made, or asked for with another
-# Python, is made anew.
+# A working environment is kept and updated. An incomplete one, or one for another Python, is created again.
 usable = [ -z "$(PYTHON)" ] && $(@D)/bin/python -m pip --version >/dev/null 2>&1
 
-# Debian ships Python without ensurepip, which venv needs: such a Python counts as one without it. TensorFlow
-# comes late to a new Python, hence the older ones first.
+# Debian ships Python without ensurepip, which venv needs; such a Python is skipped. TensorFlow supports new Python
+# versions late, so older ones come first.
 define find_python
 python=; old=; bare=; \
 for candidate in $(or $(PYTHON),python3.11 python3.12 python3.13 python3 python); do \

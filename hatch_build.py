@@ -1,4 +1,7 @@
-"""Builds the compiled walk (src/ramet/_copy/_compiled). Where that fails, ramet does the same in Python, slower."""
+"""Build hook: compile the walk of the copier (src/ramet/_copy/_compiled).
+
+If that fails, the package is installed without it, and the walk in Python does the same, more slowly.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +15,21 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SOURCE = Path("src/ramet/_copy/_compiled/walk.pyx")
 MODULE = "ramet._copy._compiled.walk"
-# Without what only debuggers read, which is nine tenths of the file.
+# Without debug information, which would be nine tenths of the file.
 _OPTIONS = [] if sys.platform == "win32" else ["-g0"]
 
 
 class CompiledWalkHook(BuildHookInterface):
-    """Compiles beside the sources, so that an editable installation finds it, too."""
+    """Compile next to the sources, so that an editable installation finds the module, too."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Called before files are collected for a wheel or an editable installation."""
+        """Run before files are collected for a wheel or an editable installation."""
         if self.target_name != "wheel":
             return
         try:
             built = compile_walk(Path(self.root))
-        except Exception as error:  # noqa: BLE001  # no compiler, no headers, another system: all are fine
-            self.app.display_warning(f"The compiled walk was not built, so clones take longer: {error}")
+        except Exception as error:  # noqa: BLE001  # no compiler, no headers, another system: not an error
+            self.app.display_warning(f"The compiled walk was not built, so cloning takes longer: {error}")
             return
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
@@ -34,7 +37,7 @@ class CompiledWalkHook(BuildHookInterface):
 
 
 def compile_walk(root: Path) -> Path:
-    """The extension module, freshly compiled for the Python that runs this."""
+    """Compile the extension module for the running Python and return its path."""
     from Cython.Build import cythonize
     from setuptools import Distribution, Extension
     from setuptools.command.build_ext import build_ext
@@ -52,7 +55,7 @@ def compile_walk(root: Path) -> Path:
         command.run()
         built = Path(command.get_ext_fullpath(MODULE))
         target = root / SOURCE.parent / built.name
-        # Moved into place in one step: another process may just import the one that was there.
+        # Moved into place in one step: another process may be importing the old one.
         beside = target.with_suffix(".new")
         shutil.copy2(built, beside)
         beside.replace(target)

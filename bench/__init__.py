@@ -1,1 +1,1 @@
-"""How fast twins are made, beside every other way of copying a model. `make bench` runs all of it."""
+"""Benchmarks: the speed of ramet compared with the alternatives. `make bench` runs all of them."""

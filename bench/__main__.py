@@ -12,12 +12,18 @@ from bench.table import render
 
 
 def main() -> None:
-    """Print the table on standard output and write the results to a file."""
-    parser = argparse.ArgumentParser(prog="python -m bench", description="Ratios of ramet to every alternative.")
-    parser.add_argument("--backend", action="append", choices=BACKENDS, help="only this one; may be given again")
-    parser.add_argument("--only", action="append", default=[], metavar="TOPIC", help="a case, growth, memory or verbs")
+    """Print the table to stdout, and write the results to a file."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure ramet and its alternatives.")
+    parser.add_argument("--backend", action="append", choices=BACKENDS, help="measure only this backend (repeatable)")
     parser.add_argument(
-        "--store", action="store_true", help="replace what `make bench-check` compares with, for what was measured"
+        "--only",
+        action="append",
+        default=[],
+        metavar="TOPIC",
+        help="measure only a case, growth, memory or verbs (repeatable)",
+    )
+    parser.add_argument(
+        "--store", action="store_true", help="store the results, with which `make bench-check` compares"
     )
     options = parser.parse_args()
     results = measure_backends(tuple(options.backend or BACKENDS), tuple(options.only))

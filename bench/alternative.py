@@ -1,4 +1,4 @@
-"""The ways to copy a model: ours, the others, and the bare copy of the arrays that none can beat."""
+"""Ways to copy a model: `ramet.clone`, the alternatives, and a bare copy of the arrays as the lower bound."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ BARE = "bare copy"
 
 
 def clone_model_and_set_weights(model: Any) -> Any:
-    """As most people do it. Optimizer state is lost."""
+    """Copy a model the usual way, which loses the state of the optimizer."""
     clone = keras.models.clone_model(model)
     clone.set_weights(model.get_weights())
     return clone
 
 
 def save_and_load(model: Any) -> Any:
-    """Through a file in memory where the system has such a folder."""
+    """Copy a model through a file, in memory if the system has a folder for that."""
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         path = Path(folder) / "model.keras"
@@ -37,7 +37,7 @@ def save_and_load(model: Any) -> Any:
 
 
 def copy_arrays(model: Any) -> Any:
-    """The arrays of all variables, and nothing else."""
+    """Copy the arrays of all variables, and nothing else."""
     arrays = [variable.value for variable in variables_of(model)]
     backend = keras.backend.backend()
     if backend == "jax":
@@ -52,7 +52,7 @@ def copy_arrays(model: Any) -> Any:
 
 
 def wait_for(copied: Any) -> None:
-    """Return when the arrays are really there: JAX and CUDA work in the background."""
+    """Wait until the arrays have been computed: JAX and CUDA work in the background."""
     backend = keras.backend.backend()
     if backend == "jax":
         import jax

@@ -1,4 +1,4 @@
-"""The models that are copied, and an input for each."""
+"""The models to copy, with an input for each."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Case:
     """A model to copy.
 
     Args:
-        name: What the tables call it.
-        make: Makes the model, built.
-        inputs: Makes one batch for it.
+        name: The name in the tables.
+        make: Returns the model, built.
+        inputs: Returns one batch for it.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Case:
 
 
 def chain(depth: int, width: int = 16) -> Any:
-    """Dense layers one after the other, as a functional model."""
+    """Return a functional model of Dense layers in a chain."""
     x = inputs = keras.Input((width,))
     for _ in range(depth):
         x = layers.Dense(width, activation="relu")(x)
@@ -35,7 +35,7 @@ def chain(depth: int, width: int = 16) -> Any:
 
 
 def transformer(depth: int, width: int, heads: int, vocabulary: int = 500, length: int = 32) -> Any:
-    """An encoder of Keras layers: embeddings with a mask, attention, norms, dropout, two dense layers a block."""
+    """Return an encoder of Keras layers: embeddings with a mask, attention, norms, dropout, two dense layers per block."""
     tokens = keras.Input((length,), dtype="int32")
     x = layers.Embedding(vocabulary, width, mask_zero=True)(tokens)
     x = layers.Dropout(0.1)(x)
@@ -51,7 +51,7 @@ def transformer(depth: int, width: int, heads: int, vocabulary: int = 500, lengt
 
 @keras.saving.register_keras_serializable("bench")
 class Perceptron(keras.Model):
-    """A subclassed model: layers in a list, and a residual call that no graph records."""
+    """A subclassed model with layers in a list, and residual connections that no graph records."""
 
     def __init__(self, depth: int = 32, width: int = 64, **options: Any) -> None:
         super().__init__(**options)
@@ -61,26 +61,26 @@ class Perceptron(keras.Model):
         self.head = layers.Dense(10)
 
     def call(self, inputs: Any) -> Any:
-        """Residual blocks, a norm and a head."""
+        """Apply residual blocks, a norm and a head."""
         x = inputs
         for block in self.blocks:
             x = x + block(x)
         return self.head(self.norm(x))
 
     def get_config(self) -> dict[str, Any]:
-        """Enough to make it again."""
+        """Return the arguments of the constructor."""
         return {**super().get_config(), "depth": self.depth, "width": self.width}
 
 
 def subclassed() -> Any:
-    """The subclassed model, built by a call."""
+    """Return the subclassed model, built by a call."""
     model = Perceptron()
     model(np.zeros((1, 64), "float32"))
     return model
 
 
 def trained() -> Any:
-    """A compiled model with the state of Adam after one step."""
+    """Return a compiled model with the state of Adam after one step."""
     model = chain(32, 64)
     model.compile(optimizer="adam", loss="mse", metrics=["mae"])
     batch = _vectors(64)()
@@ -89,7 +89,7 @@ def trained() -> Any:
 
 
 def gigabyte() -> Any:
-    """1 GB of float32 in 15 layers. Filled with a constant: random numbers would take longer than any copy."""
+    """Return 1 GB of float32 in 15 layers, filled with a constant: random numbers would take longer than any copy."""
     width = 4096
     x = inputs = keras.Input((width,))
     for _ in range(15):
@@ -107,7 +107,7 @@ def _images() -> Any:
 
 def _tokens() -> Any:
     tokens = np.random.default_rng(0).integers(1, 500, size=(2, 32)).astype("int32")
-    tokens[1, 20:] = 0  # padding, so that the mask counts
+    tokens[1, 20:] = 0  # padding, so that the mask matters
     return tokens
 
 
@@ -125,6 +125,6 @@ CASES: tuple[Case, ...] = (
 
 
 def variables_of(model: Any) -> list[Any]:
-    """Every variable of a model: weights, random states, metrics, optimizer."""
+    """Return all variables of a model: weights, random states, metrics, optimizer."""
     optimizer = getattr(model, "optimizer", None)
     return [*model.variables, *model.metrics_variables, *(optimizer.variables if optimizer else ())]

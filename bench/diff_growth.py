@@ -1,4 +1,4 @@
-"""How the work on a diff grows with the models: a table of seconds, and microseconds a call.
+"""The time of a diff by the size of the models: a table of seconds, and microseconds per call.
 
 Run it from the root of the repository: `python -m bench.diff_growth [calls ...]`.
 """
@@ -19,8 +19,8 @@ SIZES = (1_000, 3_000, 10_000)
 
 
 def main(sizes: tuple[int, ...]) -> None:
-    """Nothing; the table is written to standard output."""
-    write("seconds (microseconds a call)")
+    """Print the table to stdout."""
+    write("seconds (microseconds per call)")
     write(f"{'calls':>8}" + "".join(f"{pair:>16}" for pair in PAIRS))
     for size in sizes:
         cells = []
@@ -31,7 +31,7 @@ def main(sizes: tuple[int, ...]) -> None:
 
 
 def measure(before: Graph, after: Graph) -> float:
-    """The seconds of the processor that a diff and its text take."""
+    """Return the CPU seconds of a diff and its text."""
     gc.collect()
     start = time.process_time()
     str(diff_graphs(before, after))
@@ -39,7 +39,7 @@ def measure(before: Graph, after: Graph) -> float:
 
 
 def alike(size: int, first: int = 0) -> Graph:
-    """A chain of equal layers under the names that Keras gives."""
+    """Return a chain of equal layers with automatic names."""
     value = Value((None, 8), "float32")
     variables = (VariableSpec("kernel", (8, 8), "float32"), VariableSpec("bias", (8,), "float32"))
     settings = freeze_dict({"units": 8, "activation": "relu"})
@@ -55,7 +55,7 @@ def alike(size: int, first: int = 0) -> Graph:
 
 
 def write(line: str) -> None:
-    """Nothing; the line goes to standard output."""
+    """Print a line to stdout at once."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 

@@ -1,4 +1,4 @@
-"""Whether a twin is exact. A ratio is worth nothing where it is not."""
+"""Checking that a twin is exact: without that, its speed means nothing."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from bench.case import variables_of
 
 
 def differences(model: Any, twin: Any, batch: Any) -> list[str]:
-    """What differs: class, names, config, each bit of each variable, each bit of the outputs. Empty for an exact twin."""
+    """Return the differences in class, names, config, and the bits of variables and outputs; empty for an exact twin."""
     found = []
     if type(twin) is not type(model):
-        found.append(f"class {type(model).__name__} became {type(twin).__name__}")
+        found.append(f"class: {type(model).__name__} -> {type(twin).__name__}")
     if _names(model) != _names(twin):
-        found.append("names of layers differ")
+        found.append("layer names differ")
     if model.get_config() != twin.get_config():
         found.append("config differs")
     if model.get_compile_config() != twin.get_compile_config():
@@ -34,13 +34,13 @@ def _names(model: Any) -> list[str]:
 def _different_variables(model: Any, twin: Any) -> list[str]:
     ours, theirs = variables_of(model), variables_of(twin)
     if len(ours) != len(theirs):
-        return [f"{len(ours)} variables became {len(theirs)}"]
+        return [f"number of variables: {len(ours)} -> {len(theirs)}"]
     found = []
     for old, new in zip(ours, theirs, strict=True):
         if old is new:
             found.append(f"{old.path} is shared")
         elif (old.path, old.dtype, old.trainable) != (new.path, new.dtype, new.trainable):
-            found.append(f"{old.path} became {new.path}, {new.dtype}, trainable={new.trainable}")
+            found.append(f"{old.path} is {new.path}, {new.dtype}, trainable={new.trainable} in the twin")
         elif not _same_bits(old, new):
             found.append(f"the value of {old.path} differs")
     return found

@@ -1,4 +1,4 @@
-"""How the work on a graph grows with its size: a table of seconds, and microseconds a call.
+"""The time of operations on a graph by its size: a table of seconds, and microseconds per call.
 
 Run it from the root of the repository: `python -m bench.graph_growth [calls ...]`.
 """
@@ -10,16 +10,16 @@ import sys
 import time
 from collections.abc import Callable
 
-from ramet._graph import Graph, from_json, lint, to_json
+from ramet._graph import Graph, lint
 from tests.graph.big import grow
 
 SIZES = (5_000, 10_000, 20_000)
 
 
 def main(sizes: tuple[int, ...]) -> None:
-    """Nothing; the table is written to standard output."""
+    """Print the table to stdout."""
     steps = ("make", "order", "lint", "to_json", "from_json", "equal", "print")
-    write("seconds (microseconds a call)")
+    write("seconds (microseconds per call)")
     write(f"{'calls':>8}" + "".join(f"{step:>16}" for step in steps))
     for size in sizes:
         taken = measure(size)
@@ -28,7 +28,7 @@ def main(sizes: tuple[int, ...]) -> None:
 
 
 def measure(size: int) -> dict[str, float]:
-    """The seconds of the processor that each step takes on a graph of this size, with no tables left from the step before."""
+    """Return the CPU seconds of each step on a graph of this size, without caches of the step before."""
     taken: dict[str, float] = {}
 
     def timed(step: str, work: Callable[[], object]) -> object:
@@ -43,15 +43,15 @@ def measure(size: int) -> dict[str, float]:
         raise TypeError
     timed("order", graph.with_changes().order)
     timed("lint", lambda: lint(graph.with_changes()))
-    text = str(timed("to_json", lambda: to_json(graph)))
-    again = timed("from_json", lambda: from_json(text))
+    text = str(timed("to_json", graph.to_json))
+    again = timed("from_json", lambda: Graph.from_json(text))
     timed("equal", lambda: graph.with_changes() == again)
     timed("print", lambda: str(graph.with_changes()))
     return taken
 
 
 def write(line: str) -> None:
-    """Nothing; the line goes to standard output."""
+    """Print a line to stdout at once."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 

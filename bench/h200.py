@@ -1,14 +1,14 @@
-"""One accelerator, 8 billion bfloat16 parameters in 120 layers: `ramet.clone` over a bare device copy.
+"""`ramet.clone` compared with a bare device copy: 8 billion bfloat16 parameters in 120 layers on one accelerator.
 
-Needs no installed project: a Python with torch or JAX for the accelerator, and on its path this repository's `src` and
-Keras with what it imports (namex, rich, absl-py, ml-dtypes, optree, h5py; unpacked wheels will do):
+The project need not be installed: any Python with torch or JAX for the accelerator will do, with this repository's `src` and
+Keras with its dependencies (namex, rich, absl-py, ml-dtypes, optree, h5py; unpacked wheels will do) on its path:
 
     PYTHONPATH=src:wheels KERAS_BACKEND=torch python bench/h200.py
     PYTHONPATH=src:wheels KERAS_BACKEND=jax   python bench/h200.py
 
-The compiled walk is used where it was built for that Python, beside its sources (`pip install -e .` does it).
-`--width 1024 --depth 4` tries it on a small machine; `--keras` also measures clone_model + set_weights (a minute or more).
-What was carried along, where it was found and in which version, is printed first; the last line is JSON.
+The compiled walk is used if it was built for that Python, beside its sources (`pip install -e .` does that).
+`--width 1024 --depth 4` suits a small machine; `--keras` also measures clone_model + set_weights (a minute or more).
+The versions and locations of all packages are printed first; the last line is JSON.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-CARRIED = ("ramet", "keras", "numpy", "torch", "jax", "ml_dtypes", "optree", "h5py")
+PACKAGES = ("ramet", "keras", "numpy", "torch", "jax", "ml_dtypes", "optree", "h5py")
 
 
 def main() -> int:
-    """The exit status: 1 where the twin is not exact, and no ratio is printed then."""
+    """Print the measurements, and return 0; or 1, without a ratio, if the twin is not exact."""
     options = _options()
     import keras
 
     import ramet
 
-    carried = _carried()
-    for line in carried:
-        say(line)
+    packages = _packages()
+    for line in packages:
+        write(line)
     model = build(options.depth, options.width)
     count = model.count_params()
-    say(f"{keras.backend.backend()} on {_device()}: {count:,} parameters in {options.depth} layers")
+    write(f"{keras.backend.backend()} on {_device()}: {count:,} parameters in {options.depth} layers")
     found = differences(model, ramet.clone(model))
     if found:
-        say(f"no ratio, the twin is not exact: {'; '.join(found[:3])}")
+        write(f"no ratio, the twin is not exact: {'; '.join(found[:3])}")
         return 1
     ways: dict[str, Callable[[], Any]] = {
         "ramet.clone": lambda: ramet.clone(model),
@@ -50,23 +50,23 @@ def main() -> int:
         ways["clone_model + set_weights"] = lambda: clone_with_keras(model)
     seconds = interleave(ways, options.rounds)
     for name, taken in seconds.items():
-        say(f"{name}: {taken * 1000:.2f} ms")
+        write(f"{name}: {taken * 1000:.2f} ms")
     ratio = seconds["ramet.clone"] / seconds["bare copy"]
-    say(f"over a bare copy: {ratio:.2f} (to reach: under 2)")
+    write(f"ratio to a bare copy: {ratio:.2f} (target: under 2)")
     result = {
         "backend": keras.backend.backend(),
         "device": _device(),
         "parameters": count,
         "seconds": seconds,
         "ratio": ratio,
-        "carried": carried,
+        "packages": packages,
     }
-    say(json.dumps(result))
+    write(json.dumps(result))
     return 0
 
 
 def build(depth: int, width: int) -> Any:
-    """Dense layers one after the other, in bfloat16, with random weights."""
+    """Return a chain of Dense layers in bfloat16, with random weights."""
     import keras
 
     x = inputs = keras.Input((width,), dtype="bfloat16")
@@ -77,7 +77,7 @@ def build(depth: int, width: int) -> Any:
 
 
 def copy_arrays(model: Any) -> list[Any]:
-    """The arrays of all variables, and nothing else."""
+    """Copy the arrays of all variables, and nothing else."""
     import keras
 
     arrays = [variable.value for variable in model.variables]
@@ -89,7 +89,7 @@ def copy_arrays(model: Any) -> list[Any]:
 
 
 def clone_with_keras(model: Any) -> Any:
-    """As most people do it."""
+    """Copy a model the usual way."""
     import keras
 
     clone = keras.models.clone_model(model)
@@ -98,7 +98,7 @@ def clone_with_keras(model: Any) -> Any:
 
 
 def interleave(ways: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """The best seconds of each, taken in turns after a warm-up, until the device is done."""
+    """Return the best seconds of each way, measured in turn after a warm-up, until the device is done."""
     best: dict[str, float] = {}
     for turn in range(rounds + 1):
         for name, work in ways.items():
@@ -120,7 +120,7 @@ def interleave(ways: dict[str, Callable[[], Any]], rounds: int) -> dict[str, flo
 
 
 def wait_for_device(copied: Any) -> None:
-    """Return when the copies are really there."""
+    """Wait until the copies have been computed."""
     import keras
 
     if keras.backend.backend() == "jax":
@@ -135,7 +135,7 @@ def wait_for_device(copied: Any) -> None:
 
 
 def differences(model: Any, twin: Any) -> list[str]:
-    """What differs, the bits compared on the device; empty for an exact twin."""
+    """Return the differences, with bits compared on the device; empty for an exact twin."""
     import keras
 
     found = []
@@ -143,7 +143,7 @@ def differences(model: Any, twin: Any) -> list[str]:
         found.append("class or config differs")
     for old, new in zip(model.variables, twin.variables, strict=True):
         if old is new or old.path != new.path or old.dtype != new.dtype:
-            found.append(f"{old.path} is not its own, or has another path or dtype")
+            found.append(f"{old.path} is shared, or has another path or dtype")
         elif not _same_bits(old.value, new.value, keras.backend.backend()):
             found.append(f"the value of {old.path} differs")
     return found
@@ -174,11 +174,11 @@ def _device() -> str:
     return torch.cuda.get_device_name(0) if torch.cuda.is_available() else "CPU"
 
 
-def _carried() -> list[str]:
-    from ramet._copy._compiled import is_at_work
+def _packages() -> list[str]:
+    from ramet._copy import uses_compiled_walk
 
-    lines = [f"Python {sys.version.split()[0]}", f"the walk is {'compiled' if is_at_work() else 'in Python'}"]
-    for name in CARRIED:
+    lines = [f"Python {sys.version.split()[0]}", f"the walk is {'compiled' if uses_compiled_walk() else 'in Python'}"]
+    for name in PACKAGES:
         module = sys.modules.get(name)
         if module is None:
             try:
@@ -191,7 +191,7 @@ def _carried() -> list[str]:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="ramet.clone over a bare device copy, on one accelerator.")
+    parser = argparse.ArgumentParser(description="Compare ramet.clone with a bare device copy, on one accelerator.")
     parser.add_argument("--depth", type=int, default=120)
     parser.add_argument("--width", type=int, default=8192, help="8192: 8.05 billion parameters in 120 layers")
     parser.add_argument("--rounds", type=int, default=10)
@@ -199,8 +199,8 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def say(line: str) -> None:
-    """Nothing; the line is on standard output."""
+def write(line: str) -> None:
+    """Print a line to stdout at once."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 

@@ -1,4 +1,4 @@
-"""Peak memory of one copy, over the size of the weights. Runs in a process of its own: `python -m bench.memory WAY`."""
+"""Peak memory of one copy relative to the size of the weights, in a separate process: `python -m bench.memory WAY`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CLEAR = Path("/proc/self/clear_refs")
 
 
 def measure_memory(way: str) -> float | None:
-    """The extra peak of a fresh process while it copies 1 GB that way, over 1 GB; None where the system cannot tell."""
+    """Return the extra peak of a fresh process that copies 1 GB this way, relative to 1 GB; None if it cannot be measured."""
     if not STATUS.exists():
         return None
     done = subprocess.run(
@@ -28,16 +28,16 @@ def measure_memory(way: str) -> float | None:
 
 
 def extra_peak(way: str) -> float:
-    """The extra peak of this process while it copies 1 GB that way, over 1 GB."""
+    """Return the extra peak of this process while it copies 1 GB this way, relative to 1 GB."""
     from bench.alternative import ALTERNATIVES, wait_for
     from bench.case import chain, gigabyte
 
-    ALTERNATIVES[way](chain(2))  # what the first copy imports and compiles is no part of it
+    ALTERNATIVES[way](chain(2))  # imports and compiles, which does not count
     model = gigabyte()
-    wait_for(model)  # JAX still makes its weights; what they take is no part of it, either
+    wait_for(model)  # JAX may still be computing the weights, which does not count, either
     size = 4 * model.count_params()  # float32
     _give_back_memory()
-    CLEAR.write_text("5")  # Linux: the peak starts again at what is there now
+    CLEAR.write_text("5")  # Linux: resets the peak to the current size
     before = _kilobytes("VmRSS")
     copied: Any = ALTERNATIVES[way](model)
     wait_for(copied)
@@ -45,7 +45,7 @@ def extra_peak(way: str) -> float:
 
 
 def _give_back_memory() -> None:
-    """Memory that making the model left behind would hide what copying takes."""
+    """Free memory left over from building the model, which would hide what copying takes."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
 

@@ -1,7 +1,7 @@
 """From seconds to ratios, each with its target.
 
-A target is one number, or a tuple with one for each backend. A ratio of speed says how many times faster ramet is; an *over*
-ratio says how many times as long ramet takes.
+A target is a number, or a tuple with a number for each backend. There are two kinds of ratios: how many times faster ramet is
+(more is better), and, with *over* in the name, how many times longer ramet takes (less is better).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-# The names as in bench.alternative, which needs Keras; results are read without it.
+# The names of bench.alternative, which imports Keras; results are read without it.
 RAMET, BARE = "ramet.clone", "bare copy"
 OTHERS = ("clone_model + set_weights", "deepcopy", "save + load")
 BACKENDS = ("torch", "jax", "tensorflow")
@@ -27,7 +27,7 @@ OVER_WEIGHTS = 1.05
 GROWTH = 1.2
 MEGABYTES_A_SECOND = 400
 
-# What a verb or command may take: so many times each of the others, measured in the same run. None where none is set.
+# The limit of a verb or command: a multiple of alternatives measured in the same run, and the target (None if there is none).
 OVER: dict[str, tuple[dict[str, float], float | None]] = {
     "verify": ({"forward and backward": 12, "save and load": 2}, 1),
     "edit, insert": ({"clone_model + set_weights": 1}, 1),
@@ -42,36 +42,36 @@ OVER: dict[str, tuple[dict[str, float], float | None]] = {
     "ramet edit": ({"load, clone_model, save": 1}, 1.5),
     "ramet verify": ({"load twice, predict twice": 1}, 5),
 }
-# Not everybody has what draws these.
+# Alternatives that need more packages, and are measured only if these are installed.
 BESIDE = {"draw": "plot_model"}
 FILES = ("diff of files, one array", "diff of files, all arrays")
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """One number: on which backend, of what, against what, and what it should be."""
+    """A ratio on a backend: of what, to what, and its target."""
 
     backend: str
     what: str
     against: str
     value: float
-    reach: float | None = None
+    target: float | None = None
     more_is_better: bool = True
 
     @property
-    def is_reached(self) -> bool | None:
-        """Whether it is as good as it should be; None where nothing was set."""
-        if self.reach is None:
+    def meets_target(self) -> bool | None:
+        """Whether it meets its target; None if it has none."""
+        if self.target is None:
             return None
-        return self.value >= self.reach if self.more_is_better else self.value <= self.reach
+        return self.value >= self.target if self.more_is_better else self.value <= self.target
 
-    def fell_from(self, before: Ratio) -> bool:
-        """Whether more than a third of it is gone."""
+    def is_much_worse_than(self, before: Ratio) -> bool:
+        """Return whether it is more than a third worse."""
         return self.value < before.value * 2 / 3 if self.more_is_better else self.value > before.value * 3 / 2
 
 
 def ratios(results: dict[str, Any]) -> Iterator[Ratio]:
-    """All ratios of one run. A case whose twin is not exact has none."""
+    """Yield all ratios of a run. A case whose twin is not exact has none."""
     for backend, result in results["backends"].items():
         for case, measured in result["cases"].items():
             yield from _of_case(backend, case, measured)
@@ -80,9 +80,9 @@ def ratios(results: dict[str, Any]) -> Iterator[Ratio]:
             small, large = growth.values()
             yield Ratio(backend, "growth", "time a layer, 900 over 100", large / small, GROWTH, more_is_better=False)
         for way, value in result.get("memory", {}).items():
-            reach = OVER_WEIGHTS if way == RAMET else None
+            target = OVER_WEIGHTS if way == RAMET else None
             if value is not None:
-                yield Ratio(backend, "extra peak memory", f"{way} over weights", value, reach, more_is_better=False)
+                yield Ratio(backend, "extra peak memory", f"{way} over weights", value, target, more_is_better=False)
         yield from _of_verbs(backend, result.get("verbs", {}))
 
 
@@ -97,13 +97,13 @@ def _of_case(backend: str, case: str, measured: dict[str, Any]) -> Iterator[Rati
 
 
 def _of_verbs(backend: str, measured: dict[str, Any]) -> Iterator[Ratio]:
-    """The ratios of verbs and commands. One that failed, or beside which nothing was measured, has none."""
+    """Yield the ratios of verbs and commands, if both they and their alternatives were measured."""
     seconds = measured.get("seconds", {})
-    for verb, (others, reach) in OVER.items():
+    for verb, (others, target) in OVER.items():
         if verb in seconds and all(other in seconds for other in others):
             limit = sum(times * seconds[other] for other, times in others.items())
             against = " and ".join(other if times == 1 else f"{times:g} x {other}" for other, times in others.items())
-            yield Ratio(backend, verb, f"over {against}", seconds[verb] / limit, reach, more_is_better=False)
+            yield Ratio(backend, verb, f"over {against}", seconds[verb] / limit, target, more_is_better=False)
     for verb, other in BESIDE.items():
         if verb in seconds and other in seconds:
             yield Ratio(backend, verb, other, seconds[other] / seconds[verb])

@@ -1,4 +1,4 @@
-"""One process a backend, one after the other; their results together."""
+"""Running the measurements in one process per backend, and collecting their results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from bench.ratio import BACKENDS
 from bench.store import machine
 
-# On the CPU, without start-up chatter; so without oneDNN, which TensorFlow announces and no way of copying uses.
+# On the CPU, without log messages at startup; oneDNN is off, because TensorFlow announces it and no copy uses it.
 QUIET = {
     "CUDA_VISIBLE_DEVICES": "-1",
     "JAX_PLATFORMS": "cpu",
@@ -23,7 +23,7 @@ QUIET = {
 
 
 def measure_backends(backends: tuple[str, ...] = BACKENDS, topics: tuple[str, ...] = ()) -> dict[str, Any]:
-    """All measurements, or those of some topics, on each backend."""
+    """Return all measurements, or those of some topics, on each backend."""
     results: dict[str, Any] = {"machine": machine(), "backends": {}}
     for backend in backends:
         with tempfile.TemporaryDirectory() as folder:

@@ -1,7 +1,7 @@
-"""`ramet scan` beside other scanners of model files, over the hostile corpus of the tests and clean files.
+"""`ramet scan` compared with other scanners of model files, on the hostile corpus of the tests and on clean files.
 
 Run it from the root of the repository: `python -m bench.scanners PYTHON`, with the Python of an environment that has the other
-scanners, as `make scanners` does. Each is called by the function that its documentation names, with its own settings.
+scanners, as `make scanners` does. Each is called by its documented function, with its default settings.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from ramet.errors import ModelFileError
 from tests.files import attack, build, hostile
 from tests.files.clean import CLEAN as CLEAN_FILES
 
-CODE, REACH, HARM, CLEAN = "brings or names code", "reaches other files", "made to harm", "clean"
+CODE, REACH, HARM, CLEAN = "contains or names code", "reaches other files", "crafted to harm", "clean"
 CROSSED = "payload in any position"
 FOUND = "found"
 
-# Of the corpus of configs, those that bring no code and name none: they have other files or addresses read.
+# The hostile configs that contain and name no code, but make Keras read other files or addresses.
 _REACHING = frozenset({"vocabulary_file", "vocabulary_address", "saved_model_layer", "get_file"})
 
-# Prints versions and, by path, what each scanner says: "found", "clean", or why it says nothing.
+# Prints the versions and, by path, the result of each scanner: "found", "clean", or why it has none.
 _PROGRAM = """
 import importlib.metadata, json, logging, sys
 logging.disable(logging.CRITICAL)
@@ -46,7 +46,7 @@ def picklescan(path):
     found = scan_file_path(path)
     return "found" if found.issues_count else "error" if found.scan_err else "clean" if found.scanned_files else "skipped"
 
-def said(scanner, path):
+def result(scanner, path):
     try:
         return scanner(path)
     except Exception as error:
@@ -54,8 +54,8 @@ def said(scanner, path):
 
 versions = {name: importlib.metadata.version(name) for name in ("modelscan", "picklescan")}
 paths = json.load(sys.stdin)
-said = {path: {"modelscan": said(modelscan, path), "picklescan": said(picklescan, path)} for path in paths}
-json.dump({"versions": versions, "said": said}, sys.stdout)
+results = {path: {"modelscan": result(modelscan, path), "picklescan": result(picklescan, path)} for path in paths}
+json.dump({"versions": versions, "results": results}, sys.stdout)
 """
 
 
@@ -64,9 +64,9 @@ class Sample:
     """One file of the corpus.
 
     Attributes:
-        name: a few words.
-        group: what it would do.
-        path: of the file.
+        name: A short description.
+        group: What the file would do.
+        path: The file.
     """
 
     name: str
@@ -75,21 +75,21 @@ class Sample:
 
 
 def main(python: str) -> None:
-    """Nothing; the table is written to standard output."""
+    """Print the table to stdout."""
     with tempfile.TemporaryDirectory(prefix="ramet-scanners-") as folder:
         samples = list(corpus(Path(folder)))
         others = _others(python, samples)
-        said = {sample: {"ramet": _ramet(sample), **others["said"][str(sample.path)]} for sample in samples}
+        results = {sample: {"ramet": _ramet(sample), **others["results"][str(sample.path)]} for sample in samples}
     versions = ", ".join(f"{name} {version}" for name, version in others["versions"].items())
-    sys.stdout.write(f"{render(said)}\n\nramet of this tree; {versions}\n")
+    sys.stdout.write(f"{render(results)}\n\nramet from this repository; {versions}\n")
 
 
 def corpus(folder: Path, positions: int | None = None) -> Iterator[Sample]:
-    """The hostile files that the tests make, and clean ones.
+    """Write the hostile files of the tests, and clean ones.
 
     Args:
-        folder: where they are written.
-        positions: how many of the positions of each payload are used; all when left out.
+        folder: The folder to write to.
+        positions: The number of positions of each payload; all by default.
     """
 
     def sample(name: str, group: str, suffix: str, write: Callable[[Path], object]) -> Sample:
@@ -115,7 +115,7 @@ def corpus(folder: Path, positions: int | None = None) -> Iterator[Sample]:
 
 
 def _crossed(folder: Path, positions: int | None) -> Iterator[Sample]:
-    """Every payload of the attacks, in every position that Keras reaches, in every container."""
+    """Write every payload of the attacks, in every position that Keras reaches, in every container."""
     for container in (".keras", ".h5"):
         make, load, write = attack.CONTAINERS[container]
         config = make()
@@ -135,18 +135,18 @@ def _crossed(folder: Path, positions: int | None) -> Iterator[Sample]:
                 yield Sample(f"weights: {name.replace('_', ' ')} ({container})", HARM, path)
 
 
-def render(said: dict[Sample, dict[str, str]]) -> str:
-    """One line a file, then the sums: how many each scanner found of every group, and false alarms."""
-    scanners = list(next(iter(said.values())))
+def render(results: dict[Sample, dict[str, str]]) -> str:
+    """Return a table with one line per file, and one with the number of files that each scanner found in each group."""
+    scanners = list(next(iter(results.values())))
     by_name: dict[tuple[str, str], list[dict[str, str]]] = {}
-    for sample, words in said.items():
+    for sample, words in results.items():
         by_name.setdefault((sample.name, sample.group), []).append(words)
     rows = [
         [*key, *(_together([one[scanner] for one in words]) for scanner in scanners)] for key, words in by_name.items()
     ]
     sums = []
     for group in (CODE, CROSSED, REACH, HARM, CLEAN):
-        answers = [words for sample, words in said.items() if sample.group == group]
+        answers = [words for sample, words in results.items() if sample.group == group]
         counts = [sum(words[scanner] == FOUND for words in answers) for scanner in scanners]
         label = "false alarms, clean files" if group == CLEAN else f"found, {group}"
         sums.append([label, *(f"{count} of {len(answers)}" for count in counts)])
@@ -154,7 +154,7 @@ def render(said: dict[Sample, dict[str, str]]) -> str:
 
 
 def _together(answers: list[str]) -> str:
-    """What a scanner says of files that differ by the position of a payload only."""
+    """Return the result of a scanner for files that differ only in the position of a payload."""
     if len(set(answers)) == 1:
         return answers[0]
     return f"{sum(answer == FOUND for answer in answers)} of {len(answers)} found"
@@ -162,11 +162,11 @@ def _together(answers: list[str]) -> str:
 
 def _ramet(sample: Sample) -> str:
     try:
-        # Weights of the crossed files are clean: no process is needed to read them.
+        # The weights of these files are clean, so that no separate process is needed to read them.
         verdict = scan(sample.path, isolated=sample.group != CROSSED).verdict
     except ModelFileError:
         return "error"
-    # A file that needs trust is not called safe; no other scanner makes the difference.
+    # A file that needs trust counts as found: the other scanners do not make this distinction.
     return "clean" if verdict == "safe" else FOUND
 
 
@@ -174,8 +174,8 @@ def _others(python: str, samples: list[Sample]) -> dict[str, dict[str, dict[str,
     paths = json.dumps([str(sample.path) for sample in samples])
     done = subprocess.run([python, "-c", _PROGRAM], input=paths, capture_output=True, text=True, check=False)
     if done.returncode:
-        sys.exit(f"the other scanners could not be run:\n{done.stderr}")
-    # Libraries print above the answer.
+        sys.exit(f"Cannot run the other scanners:\n{done.stderr}")
+    # Libraries may print above the result.
     answer: dict[str, dict[str, dict[str, str]]] = json.loads(done.stdout.splitlines()[-1])
     return answer
 

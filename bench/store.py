@@ -1,4 +1,4 @@
-"""Results as JSON: what was measured, where, and with which versions."""
+"""Results as JSON files, with the machine and the versions."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-LATEST = HERE / "latest.json"  # what the last run measured
-STORED = HERE / "stored.json"  # what `make bench-check` compares with
+LATEST = HERE / "latest.json"  # the results of the last run
+STORED = HERE / "stored.json"  # the results that `make bench-check` compares with
 
 
 def machine() -> str:
-    """The processor and the Python, in words."""
+    """Return a description of the processor and the Python version."""
     model = platform.processor() or platform.machine()
     information = Path("/proc/cpuinfo")
     if information.exists():
@@ -29,7 +29,7 @@ def write(results: dict[str, Any], path: Path) -> None:
 
 
 def merge(stored: dict[str, Any], results: dict[str, Any]) -> dict[str, Any]:
-    """The stored results with what was measured now in their place; topics and backends not measured now stay."""
+    """Return the stored results, updated with new ones; topics and backends that were not measured keep their values."""
     backends = dict(stored.get("backends", {}))
     for backend, result in results["backends"].items():
         before = backends.get(backend, {})

@@ -1,4 +1,4 @@
-"""How fast a target network follows: calls of `sync` a second, beside a loop over the variables.
+"""The speed of `sync`, in calls per second, compared with a loop over the variables.
 
 Run it from the root of the repository, on each backend: `KERAS_BACKEND=jax python -m bench.sync_speed [layers ...]`.
 """
@@ -13,39 +13,39 @@ from typing import Any
 import keras
 
 import ramet
-from ramet._weights.sync import sync
+from ramet._weights import sync
 
 SIZES = (4, 50, 200)
 UNITS = 64
 TAU = 0.005
-# Others may use the machine: the best of the rounds of this many calls, made for this long, is what counts.
+# Other processes may use the machine, so the best round of this many calls counts, within this many seconds.
 ROUND = 5
 SECONDS = 3.0
 
 
 def main(sizes: tuple[int, ...]) -> None:
-    """Nothing; the table is written to standard output."""
-    write(f"{keras.backend.backend()}: calls a second (milliseconds a call), dense layers of {UNITS} units")
+    """Print the table to stdout."""
+    write(f"{keras.backend.backend()}: calls per second (milliseconds per call), dense layers of {UNITS} units")
     write(f"{'variables':>10}{'loop, soft':>20}{'sync, soft':>20}{'loop, hard':>20}{'sync, hard':>20}")
     for size in sizes:
         model = grow(size)
-        rates = [calls_a_second(work, model, tau) for tau in (TAU, 1.0) for work in (loop, sync)]
+        rates = [calls_per_second(work, model, tau) for tau in (TAU, 1.0) for work in (loop, sync)]
         write(f"{len(model.weights):>10}" + "".join(f"{f'{rate:,.0f} ({1e3 / rate:.2f})':>20}" for rate in rates))
 
 
 def grow(size: int) -> Any:
-    """A chain of dense layers."""
+    """Return a chain of dense layers."""
     return keras.Sequential([keras.Input((UNITS,)), *(keras.layers.Dense(UNITS) for _ in range(size))])
 
 
 def loop(source: Any, target: Any, tau: float) -> None:
-    """What one would write by hand."""
+    """Update the target with a loop written by hand."""
     for theirs, ours in zip(source.weights, target.weights, strict=True):
         ours.assign(theirs if tau == 1 else tau * theirs + (1 - tau) * ours)
 
 
-def calls_a_second(work: Callable[[Any, Any, float], None], source: Any, tau: float) -> float:
-    """How often the work is done in a second, once everything is compiled: the best of many short rounds."""
+def calls_per_second(work: Callable[[Any, Any, float], None], source: Any, tau: float) -> float:
+    """Return the calls per second once everything is compiled: the best of many short rounds."""
     target = ramet.clone(source)
     best = 0.0
     start = time.perf_counter()
@@ -60,13 +60,13 @@ def calls_a_second(work: Callable[[Any, Any, float], None], source: Any, tau: fl
 
 
 def finish(target: Any) -> None:
-    """Nothing; what was asked of the device is done."""
+    """Wait until the device is done."""
     for variable in (target.weights[0], target.weights[-1]):
         keras.ops.convert_to_numpy(variable)
 
 
 def write(line: str) -> None:
-    """Nothing; the line goes to standard output."""
+    """Print a line to stdout at once."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 

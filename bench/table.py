@@ -1,4 +1,4 @@
-"""One table of ratios, as Markdown: it reads in a terminal and goes into the README as it is."""
+"""The ratios as Markdown tables, legible in a terminal."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from bench.ratio import BARE, OTHERS, RAMET, Ratio, ratios
 
 
 def render(results: dict[str, Any]) -> str:
-    """The table, with the machine and versions above it."""
+    """Return the tables, with the machine and the versions above them."""
     found = {(ratio.backend, ratio.what, ratio.against): ratio for ratio in ratios(results)}
     lines = [
         f"{results['machine']}",
         *(f"{name}: {_versions(result)}" for name, result in results["backends"].items()),
         "",
-        "A number in brackets is a target; ! marks one that is missed.",
+        "Targets are in parentheses; ! marks a missed target.",
         "",
     ]
     head = ["case", "backend", "ramet ms", "(first)", *OTHERS, f"over {BARE}"]
@@ -26,8 +26,8 @@ def render(results: dict[str, Any]) -> str:
                 rows.append([case, backend, *_cells(measured, found, backend, case)])
     if rows:
         lines += [
-            "How many times faster `ramet.clone` is than each, and how many times as long it takes as a bare copy of the",
-            "arrays. (first): when nothing is in the processor's caches yet.",
+            "The milliseconds of `ramet.clone`, (first) with cold processor caches; how many times longer each alternative takes;",
+            f"and, in the column `over {BARE}`, how many times longer `ramet.clone` takes than a bare copy of the arrays.",
             "",
             *grid(head, rows),
             "",
@@ -60,8 +60,8 @@ def _cell(ratio: Ratio | None) -> str:
     if ratio is None:
         return ""
     digits = 1 if ratio.more_is_better else 2
-    wanted = "" if ratio.reach is None else f" ({ratio.reach:g})"
-    return f"{ratio.value:.{digits}f}{wanted}{' !' if ratio.is_reached is False else ''}"
+    target = "" if ratio.target is None else f" ({ratio.target:g})"
+    return f"{ratio.value:.{digits}f}{target}{' !' if ratio.meets_target is False else ''}"
 
 
 def _others(results: dict[str, Any], found: dict[tuple[str, str, str], Ratio]) -> list[list[str]]:
@@ -79,11 +79,11 @@ def _others(results: dict[str, Any], found: dict[tuple[str, str, str], Ratio]) -
 
 
 def grid(head: list[str], rows: list[list[str]]) -> list[str]:
-    """The lines of a table in Markdown."""
+    """Return the lines of a Markdown table."""
     widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
     line = "| " + " | ".join("-" * width for width in widths) + " |"
-    shown = [
+    lines = [
         "| " + " | ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) + " |"
         for row in [head, *rows]
     ]
-    return [shown[0], line, *shown[1:]]
+    return [lines[0], line, *lines[1:]]

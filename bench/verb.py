@@ -1,6 +1,6 @@
-"""Every verb and command, timed in turns with what a user would do without ramet.
+"""Measuring every verb and command, compared with what a user would do without ramet.
 
-Each function returns seconds by name; `bench.ratio` turns them into ratios with targets. A way that fails says why.
+Each function returns seconds by name, and the reasons of failures; `bench.ratio` turns the seconds into ratios with targets.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bench.measure import interleave, talk
 from ramet import edits
 
 GROWTH = (40, 160)
-# A verb takes long enough for few turns, and a process for fewer.
+# A verb takes long enough that a few turns will do, and a process even fewer.
 TURNS = 4
 TURNS_OF_COMMANDS = 2
 
@@ -32,7 +32,7 @@ freeze = "block_*"
 
 
 def measure_verbs() -> dict[str, Any]:
-    """Seconds of each verb, file comparison and command, and of each verb per layer of a small and a large model."""
+    """Return the seconds of each verb, file comparison and command, and the seconds per layer of a small and a large model."""
     with tempfile.TemporaryDirectory() as folder:
         parts = [measure_calls(), measure_files(Path(folder)), measure_commands(Path(folder))]
     seconds, failed = ({key: value for part in parts for key, value in part[place].items()} for place in (0, 1))
@@ -41,7 +41,7 @@ def measure_verbs() -> dict[str, Any]:
 
 
 def trained_model() -> tuple[Any, Any]:
-    """A convolutional network of 155 layers after one step of Adam, and a batch as large as those of `verify`."""
+    """Return a convolutional network of 155 layers after one step of Adam, and a batch as large as those of `verify`."""
     model = keras.applications.MobileNetV2((64, 64, 3), weights=None, classes=10)
     model.compile(optimizer="adam", loss="mse")
     batch = np.random.default_rng(0).normal(size=(3, 64, 64, 3)).astype("float32")
@@ -50,7 +50,7 @@ def trained_model() -> tuple[Any, Any]:
 
 
 def forward_and_backward(model: Any, batch: Any) -> Any:
-    """The gradients of the mean square of the outputs, computed eagerly, as `verify` has to."""
+    """Return the gradients of the mean square of the outputs, computed eagerly, as in `verify`."""
     backend = keras.backend.backend()
     if backend == "jax":
         import jax
@@ -75,20 +75,20 @@ def forward_and_backward(model: Any, batch: Any) -> Any:
 
 
 def compare_by_hand(model: Any, other: Any) -> bool:
-    """Whether configs and weights are equal, as far as Keras and numpy tell."""
+    """Return whether configs and weights are equal, with plain Keras and numpy."""
     weights = zip(model.get_weights(), other.get_weights(), strict=True)
     return model.get_config() == other.get_config() and all(np.array_equal(ours, theirs) for ours, theirs in weights)
 
 
 def measure_calls() -> tuple[dict[str, Any], dict[str, str]]:
-    """Seconds of each verb on a live model, and of its alternatives; and what failed."""
+    """Return the seconds of each verb on a live model and of its alternatives, and the reasons of failures."""
     model, batch = trained_model()
     twin, spare = ramet.clone(model), ramet.clone(model)
     seconds, _, failed = interleave(
         {
             **_verbs(model, twin),
             "edit, freeze": lambda: ramet.edit(model, edits.freeze(ramet.of_class("Dense"))),
-            # Not of the model itself: a run in training mode changes moving averages, and then the twin is none.
+            # Not on the model itself: a run in training mode changes moving averages, and the twin would differ.
             "forward and backward": lambda: forward_and_backward(spare, batch),
             "save and load": lambda: save_and_load(model),
             "clone_model + set_weights": lambda: clone_model_and_set_weights(model),
@@ -103,7 +103,7 @@ def measure_calls() -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def _verbs(model: Any, twin: Any) -> dict[str, Callable[[], Any]]:
-    """The verbs that are timed alone and for how they grow."""
+    """Return the verbs that are measured on one model and for their growth."""
     dropout = edits.insert_after(_last_dense(model), lambda _old: keras.layers.Dropout(0.1))
     return {
         "verify": lambda: _verify(model, twin),
@@ -116,7 +116,7 @@ def _verbs(model: Any, twin: Any) -> dict[str, Callable[[], Any]]:
 
 def _verify(model: Any, twin: Any) -> None:
     report = ramet.verify(model, twin, progress=False)
-    if not report.ok:  # where something differs, runs are repeated
+    if not report.ok:  # after a difference, runs would be repeated
         raise RuntimeError(str(report))
 
 
@@ -138,7 +138,7 @@ def _can_plot() -> bool:
 
 
 def measure_files(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    """Two files of 250 MB: once with one number changed, once with all of them."""
+    """Measure the diff of two files of 250 MB, with one changed array and with all arrays changed."""
     paths = [folder / name for name in ("model.keras", "one.keras", "all.keras")]
     model = chain(15, 2048)
     model.save(paths[0])
@@ -160,7 +160,7 @@ def measure_files(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def measure_commands(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    """Whole processes, beyond the start of a bare Python: each command, and what one would type into Python instead."""
+    """Measure whole processes without the start of Python: each command, and a Python script that does the same."""
     model, out, recipe = folder / "a.keras", folder / "out.keras", folder / "recipe.toml"
     trained, _ = trained_model()
     trained.save(model)
@@ -200,7 +200,7 @@ def _running(arguments: list[str]) -> Callable[[], Any]:
 
 
 def measure_growth() -> dict[str, dict[str, float]]:
-    """Seconds per layer of each verb, by the number of layers."""
+    """Return the seconds per layer of each verb, by the number of layers."""
     ways: dict[str, Callable[[], Any]] = {}
     for depth in GROWTH:
         model = chain(depth)

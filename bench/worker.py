@@ -1,4 +1,4 @@
-"""All measurements on the backend of this process, as JSON: `KERAS_BACKEND=jax python -m bench.worker OUT [CASE ...]`."""
+"""All measurements on one backend, as JSON: `KERAS_BACKEND=jax python -m bench.worker OUT [TOPIC ...]`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOPICS = (*(case.name for case in CASES), GROWTH, MEMORY, VERBS)
 
 
 def measure(topics: list[str]) -> dict[str, Any]:
-    """What was asked for, measured on this backend."""
+    """Return the measurements of the topics on the backend of this process."""
     result: dict[str, Any] = {"backend": keras.backend.backend(), "versions": _versions(), "cases": {}}
     for case in CASES:
         if case.name in topics:

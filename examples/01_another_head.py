@@ -1,4 +1,4 @@
-"""How do I give a trained model another number of classes, and keep everything else that it has learnt?"""
+"""How do I give a trained model another number of classes, and keep everything else that it has learned?"""
 
 import keras
 import numpy as np

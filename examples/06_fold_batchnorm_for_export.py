@@ -1,4 +1,4 @@
-"""How do I get rid of batch normalisation, dropout and nesting before I export a model?"""
+"""How do I get rid of batch normalization, dropout and nesting before I export a model?"""
 
 import keras
 import numpy as np

@@ -1,4 +1,4 @@
-"""How do I quantise a trained model, leave its last layer alone, and see what that costs?"""
+"""How do I quantize a trained model, leave its last layer alone, and see what that costs?"""
 
 import keras
 import numpy as np
@@ -31,6 +31,6 @@ loaded = keras.models.load_model("small.keras")  # plain Keras reads it
 
 size = [sum(weight.numpy().nbytes for weight in one.weights) for one in (model, loaded)]
 accuracy = [one.evaluate(x, y, verbose=0)[1] for one in (model, loaded)]
-print(f"\n{size[0]:,} bytes, accuracy {accuracy[0]:.3f}; quantised: {size[1]:,} bytes, {accuracy[1]:.3f}")
+print(f"\n{size[0]:,} bytes, accuracy {accuracy[0]:.3f}; quantized: {size[1]:,} bytes, {accuracy[1]:.3f}")
 assert size[1] < size[0] / 2
 assert abs(accuracy[0] - accuracy[1]) < 0.05

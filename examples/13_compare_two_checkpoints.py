@@ -24,7 +24,7 @@ model.save("epoch_2.keras")
 diff = ramet.diff("epoch_1.keras", "epoch_2.keras")  # files are read as data; `ramet diff` does the same in a shell
 print(diff)  # weights that moved furthest come first, and what was not compared is listed at the end
 
-picture = ramet.draw("epoch_2.keras", before="epoch_1.keras")  # boxes are coloured by how far their weights moved
+picture = ramet.draw("epoch_2.keras", before="epoch_1.keras")  # boxes are colored by how far their weights moved
 assert "weights moved" in picture.to_svg()
 moved = {change.path for change in diff.changes if change.kind == "weights"}
 assert moved == {"head/kernel", "head/bias"}

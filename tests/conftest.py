@@ -1,4 +1,4 @@
-"""Shared by all tests: quiet libraries, and the backend that is being tested."""
+"""Fixtures and settings of all tests: quiet libraries, bounded memory, the backend under test."""
 
 import functools
 import gc
@@ -9,16 +9,16 @@ from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
-# oneDNN's bfloat16 kernels use instructions that not every processor has; TensorFlow then dies without a word.
+# oneDNN's bfloat16 kernels use instructions that not every processor has; without them, TensorFlow crashes silently.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
-# Half of a run on JAX is compiling programs that run once: they are neither optimised nor fused. A JAX that does not
-# know a flag ends the process; JAX 0.11 no longer knows the second.
+# On JAX, half of the time went into compiling programs that run once, so they are neither optimized nor fused. JAX ends the
+# process if it does not know a flag, and JAX 0.11 has dropped the second one.
 if os.environ.get("KERAS_BACKEND") == "jax":
     knows_emitters = tuple(int(part) for part in version("jaxlib").split(".")[:2]) < (0, 11)
     unfused = " --xla_cpu_use_fusion_emitters=false" if knows_emitters else ""
     os.environ.setdefault("XLA_FLAGS", f"--xla_backend_optimization_level=0{unfused}")
-# A twin compiles what its original compiled.
+# Cached, because a twin compiles the same programs as its original.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parent.parent / ".jax-cache"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
@@ -26,9 +26,9 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 import keras
 import pytest
 
-from ramet._files.weights_file import WeightsFile
+from ramet._files.store import WeightsFile
 from tests.support.backends import on_backend
-from tests.support.memory import MemoryReport, free_what_was_compiled, kernels_kept
+from tests.support.memory import MemoryReport, free_compiled_programs, keep_kernels
 
 
 def pytest_addoption(parser):
@@ -36,15 +36,15 @@ def pytest_addoption(parser):
         "--cases",
         choices=("all", "once", "others"),
         default="all",
-        help="'once' runs each case of a parametrised test on one of the three backends, 'others' the cases left out by it",
+        help="'once': run each case of a parametrized test on one of the three backends; 'others': run the remaining cases",
     )
 
 
-@pytest.hookimpl(trylast=True)  # once the marks have been looked at
+@pytest.hookimpl(trylast=True)  # after marks were evaluated
 def pytest_collection_modifyitems(config, items):
     selected, left_out = on_backend(items, keras.backend.backend(), config.getoption("--cases"))
     items[:] = selected
-    config.hook.pytest_deselected(items=left_out)  # pytest counts them in its last line
+    config.hook.pytest_deselected(items=left_out)  # counted in the last line of pytest's output
 
 
 def pytest_configure(config):
@@ -52,13 +52,13 @@ def pytest_configure(config):
 
 
 def pytest_collection_finish():
-    """A fifth of a run would be collecting garbage: less often."""
+    """Collect garbage less often: it took a fifth of a run."""
     gc.set_threshold(100_000, 20, 20)
-    gc.collect = without_calls_of_keras(gc.collect)
+    gc.collect = ignore_calls_by_keras(gc.collect)
 
 
-def without_calls_of_keras(collect):
-    """Keras collects garbage for every variable that a layer deletes: that took half of the time of quantising."""
+def ignore_calls_by_keras(collect):
+    """Ignore collections by Keras, one for every variable that a layer deletes: they took half of the time of quantizing."""
 
     @functools.wraps(collect)
     def collect_unless_keras(*args):
@@ -69,10 +69,10 @@ def without_calls_of_keras(collect):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def garbage_collected_once():
-    """Whoever collects garbage goes past what was there before the module.
+def freeze_existing_objects():
+    """Exclude objects that exist before a module from garbage collection.
 
-    JAX keeps everything it ever compiled, and Keras collects in the middle of `quantize`: late in a run that took seconds.
+    JAX keeps everything it ever compiled, so late in a run each collection took seconds.
     """
     gc.collect()
     gc.freeze()
@@ -80,29 +80,29 @@ def garbage_collected_once():
 
 @pytest.fixture
 def backend():
-    """The backend Keras runs on."""
+    """Return the backend that Keras runs on."""
     return keras.backend.backend()
 
 
 @pytest.fixture(autouse=True)
 def bounded_memory():
-    """No test begins in a process that holds much that nobody needs."""
-    free_what_was_compiled()
+    """Free compiled programs before a test if the process has grown large."""
+    free_compiled_programs()
 
 
 @pytest.fixture(autouse=True)
-def weights_read_here(request, monkeypatch):
-    """Weights files are read in this process, except by tests marked `isolated`.
+def read_weights_in_process(request, monkeypatch):
+    """Read weights files in this process, except in tests marked `isolated`.
 
-    Two thirds of the time of the tests of files went into starting processes.
+    Starting processes took two thirds of the time of the tests for files.
     """
     if request.node.get_closest_marker("isolated") is None:
         monkeypatch.setattr(WeightsFile, "_store", WeightsFile._store_here)
 
 
 @pytest.fixture(autouse=True)
-def fresh_names():
-    """Automatic names start over in each test, so that tests do not depend on each other."""
-    with kernels_kept():
+def reset_names_and_seeds():
+    """Reset automatic names and seeds before each test, so that tests do not depend on each other."""
+    with keep_kernels():
         keras.utils.clear_session(free_memory=False)
         keras.utils.set_random_seed(0)

@@ -1,4 +1,4 @@
-"""Arguments of wrong types: every verb and every edit answers with an error of ramet, and without a warning."""
+"""Arguments of wrong types: every verb and every edit raises an error of ramet with a fix, and does not warn."""
 
 import inspect
 import warnings
@@ -11,7 +11,7 @@ from keras import layers
 import ramet
 from ramet import edits as e
 
-# Arrays are the nastiest: compared with a word, they give an array.
+# Arrays are the hardest case: comparing one with a string returns an array.
 WRONG = {
     "none": None,
     "numbers": np.array([1, 2]),
@@ -50,8 +50,8 @@ def model():
     return keras.Model(x, layers.Dense(2, name="head")(y), name="m")
 
 
-def refused_or_done(call):
-    """Run a call: it works, or it raises an error of ramet; a refusal says what to do, and warns of nothing."""
+def assert_works_or_is_refused(call):
+    """Run a call: it works, or it raises an error of ramet that has a fix, without a warning."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         refusal = None
@@ -73,7 +73,7 @@ EDITS = [
 
 
 @pytest.mark.parametrize(("name", "parameter"), EDITS)
-def test_edits(model, name, parameter):
+def test_edit_refuses_arguments_of_wrong_types(model, name, parameter):
     function = getattr(e, name)
     needed = [
         one.name
@@ -84,16 +84,16 @@ def test_edits(model, name, parameter):
         arguments = {one: FITTING[one] for one in needed} | {parameter: value}
         if name == "update":
             arguments = {"filters": 8, "weights": "pad"} | arguments
-        refused_or_done(lambda arguments=arguments: ramet.plan(model, function(**arguments)))
+        assert_works_or_is_refused(lambda arguments=arguments: ramet.plan(model, function(**arguments)))
 
 
 @pytest.mark.parametrize("policy", WRONG)
 @pytest.mark.parametrize("make", [e.update, e.resize_input, e.swap_head])
-def test_a_policy_that_does_not_exist_is_named(model, make, policy):
+def test_unknown_policy_is_refused(model, make, policy):
     arguments = {e.update: ("conv",), e.resize_input: ((4, 4, 4),), e.swap_head: (3,)}[make]
     settings = {"filters": 8} if make is e.update else {}
 
-    with pytest.raises(ramet.errors.ArgumentError, match="there is no such policy") as caught:
+    with pytest.raises(ramet.errors.ArgumentError, match="unknown policy") as caught:
         ramet.edit(model, make(*arguments, weights=WRONG[policy], **settings))
 
     assert "'slice'" in caught.value.expected
@@ -113,9 +113,11 @@ VERBS = {
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_verbs(model, verb):
+def test_verb_refuses_arguments_of_wrong_types(model, verb):
     function, arguments = VERBS[verb](model)
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is not parameter.VAR_POSITIONAL:
             for value in WRONG.values():
-                refused_or_done(lambda name=parameter.name, value=value: function(**{**arguments, name: value}))
+                assert_works_or_is_refused(
+                    lambda name=parameter.name, value=value: function(**{**arguments, name: value})
+                )

@@ -1,10 +1,10 @@
-"""The benchmark's own logic; what it measures is no test."""
+"""The logic of the benchmarks; the measurements themselves are not tested."""
 
 import pytest
 
 import ramet
 from bench.case import chain
-from bench.check import fallen, missed
+from bench.check import missing_targets, much_worse
 from bench.exact import differences
 from bench.ratio import OVER, ratios
 from bench.store import merge
@@ -13,7 +13,7 @@ from tests.support.twins import values
 
 
 def results(seconds, **measured):
-    """What a run on one backend writes, with one case."""
+    """Return the results of a run on one backend, with one case."""
     case = {"seconds": seconds, "failed": {}} | measured
     return {
         "machine": "a machine",
@@ -21,45 +21,45 @@ def results(seconds, **measured):
     }
 
 
-def taken(*, ours, theirs=15.0, bare=0.5):
+def timed(*, ours, theirs=15.0, bare=0.5):
     return results({"ramet.clone": ours, "clone_model + set_weights": theirs, "bare copy": bare})
 
 
-def test_ratios_say_what_is_to_be_reached():
-    faster, over = ratios(taken(ours=1.0))
+def test_ratios_have_targets():
+    faster, over = ratios(timed(ours=1.0))
 
-    assert (faster.value, faster.reach, faster.is_reached) == (15.0, 15, True)
-    assert (over.value, over.reach, over.is_reached) == (2.0, None, None)
+    assert (faster.value, faster.target, faster.meets_target) == (15.0, 15, True)
+    assert (over.value, over.target, over.meets_target) == (2.0, None, None)
 
 
 @pytest.mark.parametrize(("ours", "found"), [(1.0, 0), (1.4, 0), (1.6, 2)])
-def test_a_ratio_falls_when_more_than_a_third_is_gone(ours, found):
-    assert len(fallen(taken(ours=ours), taken(ours=1.0))) == found
+def test_ratio_that_is_more_than_a_third_worse_is_reported(ours, found):
+    assert len(much_worse(timed(ours=ours), timed(ours=1.0))) == found
 
 
-def test_a_ratio_that_is_gone_has_fallen():
-    gone = fallen(results({}, inexact=["outputs differ"]), taken(ours=1.0))
+def test_ratio_that_was_not_measured_counts_as_worse():
+    missing = much_worse(results({}, inexact=["outputs differ"]), timed(ours=1.0))
 
-    assert [after for _, after in gone] == [None, None]
-
-
-def test_no_ratio_is_printed_for_a_twin_that_is_not_exact():
-    shown = render(results({"ramet.clone": 1.0}, inexact=["the value of dense/kernel differs"]))
-
-    assert "no ratio, the twin is not exact: the value of dense/kernel differs" in shown
+    assert [after for _, after in missing] == [None, None]
 
 
-def test_a_ratio_that_is_not_reached_is_marked():
-    assert "10.0 (15) !" in render(taken(ours=1.5))
+def test_no_ratio_is_printed_if_the_twin_is_not_exact():
+    text = render(results({"ramet.clone": 1.0}, inexact=["the value of dense/kernel differs"]))
+
+    assert "no ratio, the twin is not exact: the value of dense/kernel differs" in text
 
 
-def test_an_exact_twin_has_no_differences():
+def test_missed_target_is_marked():
+    assert "10.0 (15) !" in render(timed(ours=1.5))
+
+
+def test_exact_twin_has_no_differences():
     model = chain(3)
 
     assert differences(model, ramet.clone(model), values(model)[0][:2]) == []
 
 
-def test_one_changed_value_is_a_difference():
+def test_changed_value_is_a_difference():
     model = chain(3)
     twin = ramet.clone(model)
     changed = twin.layers[2].kernel
@@ -69,45 +69,45 @@ def test_one_changed_value_is_a_difference():
 
 
 def verbs(**measured):
-    """What a run on one backend writes that measured the verbs alone."""
+    """Return the results of a run on one backend that measured only the verbs."""
     record = {"seconds": {}, "failed": {}, "megabytes": 800.0, "growth": {}} | measured
     return {"machine": "a machine", "backends": {"jax": {"versions": {"keras": "3"}, "cases": {}, "verbs": record}}}
 
 
-def test_verify_is_measured_against_passes_and_files():
+def test_verify_is_compared_with_passes_and_saving():
     seconds = {"verify": 10.0, "forward and backward": 0.5, "save and load": 2.0}
     (over,) = ratios(verbs(seconds=seconds))
 
     assert (over.what, over.against) == ("verify", "over 12 x forward and backward and 2 x save and load")
-    assert (over.value, over.is_reached) == (1.0, True)
+    assert (over.value, over.meets_target) == (1.0, True)
 
 
-def test_files_are_measured_in_megabytes_a_second():
+def test_diffs_of_files_are_measured_in_megabytes_per_second():
     seconds = {"diff of files, one array": 4.0, "read both files": 0.5}
     speed, over = ratios(verbs(seconds=seconds))
 
-    assert (speed.value, speed.reach, speed.is_reached) == (200.0, 400, False)
+    assert (speed.value, speed.target, speed.meets_target) == (200.0, 400, False)
     assert over.value == 8.0
     assert "200.0 (400) !" in render(verbs(seconds=seconds))
 
 
-def test_growth_is_the_time_a_layer_of_the_large_model_over_the_small_one():
+def test_growth_compares_the_time_per_layer_of_a_large_and_a_small_model():
     (growth,) = ratios(verbs(growth={"edit": {"40": 1.0, "160": 1.5}}))
 
-    assert (growth.value, growth.is_reached) == (1.5, False)
+    assert (growth.value, growth.meets_target) == (1.5, False)
 
 
-def test_a_verb_that_failed_says_why_and_has_no_ratio():
+def test_failed_verb_has_a_reason_and_no_ratio():
     results = verbs(seconds={"get_config": 1.0}, failed={"capture": "TypeError: a reason"})
 
     assert list(ratios(results)) == []
     assert "failed: TypeError: a reason" in render(results)
 
 
-def test_every_verb_that_has_a_target_is_measured(monkeypatch):
+def test_every_verb_with_a_target_is_measured(monkeypatch):
     from bench import measure, verb
 
-    # One run of everything, on a small model, without processes: that each way works, not how long it takes.
+    # One run of everything on a small model, in one process: each measurement must work, however long it takes.
     monkeypatch.setattr(measure, "RUNS_A_TURN", 1)
     monkeypatch.setattr(verb, "TURNS", 1)
     model = chain(3)
@@ -121,14 +121,14 @@ def test_every_verb_that_has_a_target_is_measured(monkeypatch):
 
 
 def test_storing_some_topics_keeps_the_others():
-    kept = merge(taken(ours=1.0), verbs(seconds={"verify": 1.0}))["backends"]["jax"]
+    kept = merge(timed(ours=1.0), verbs(seconds={"verify": 1.0}))["backends"]["jax"]
 
     assert "64 Dense" in kept["cases"]
     assert kept["verbs"]["seconds"] == {"verify": 1.0}
 
 
-def test_what_was_never_stored_is_held_against_its_target():
+def test_ratio_that_was_never_stored_is_compared_with_its_target():
     slow = verbs(seconds={"diff of files, one array": 4.0, "read both files": 0.5})
 
-    assert [ratio.against for ratio in missed(slow, taken(ours=1.0))] == ["MB/s"]
-    assert missed(slow, slow) == []
+    assert [ratio.against for ratio in missing_targets(slow, timed(ours=1.0))] == ["MB/s"]
+    assert missing_targets(slow, slow) == []

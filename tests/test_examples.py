@@ -1,4 +1,4 @@
-"""The scripts in examples/ run, on the backend under test, and stay short."""
+"""Run the scripts in examples/ on the backend under test."""
 
 import ast
 import os
@@ -15,17 +15,15 @@ FOLDER = Path(__file__).parent.parent / "examples"
 SCRIPTS = sorted(FOLDER.glob("*.py"))
 
 
-def test_they_are_numbered_one_after_the_other():
+def test_examples_are_numbered_consecutively():
     assert [int(script.name[:2]) for script in SCRIPTS] == list(range(1, len(SCRIPTS) + 1))
-    assert len(SCRIPTS) >= 10
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
-def test_an_example_is_short_asks_a_question_and_ends_with_its_proof(script):
+def test_example_starts_with_a_question_and_ends_with_an_assertion(script):
     text = script.read_text(encoding="utf-8")
     tree = ast.parse(text)
 
-    assert 20 <= len(text.splitlines()) <= 40
     question = ast.get_docstring(tree)
     assert question is not None
     assert question.endswith("?")
@@ -34,9 +32,9 @@ def test_an_example_is_short_asks_a_question_and_ends_with_its_proof(script):
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
-def test_an_example_runs(script, tmp_path, monkeypatch, capsys):
+def test_example_runs(script, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    keras.utils.clear_session(free_memory=False)  # as a reader would run it: with no name given before
+    keras.utils.clear_session(free_memory=False)  # automatic names start over, as for a reader
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -46,8 +44,7 @@ def test_an_example_runs(script, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_an_example_runs_by_itself(tmp_path, backend):
-    """One in a process of its own, where nothing is imported before."""
+def test_example_runs_in_a_process_of_its_own(tmp_path, backend):
     environment = {**os.environ, "KERAS_BACKEND": backend}
     run = subprocess.run(
         [sys.executable, str(SCRIPTS[0])], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False

@@ -1,4 +1,4 @@
-"""Keras' private names stand in src/ramet/_keras only: one room to mend when Keras changes."""
+"""Keras' private names are used in src/ramet/_keras only, so that support for a new Keras is added in one room."""
 
 import ast
 import functools
@@ -10,8 +10,8 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "ramet"
 
-# What live models are made of, below keras/src. The rest (applications, callbacks, datasets, ...) holds no
-# state of a model, and its many generic names (`_run`, `_step`) would only raise false alarms.
+# The modules below keras/src that define live models. The rest (applications, callbacks, datasets, ...) holds no state of a
+# model, and its many generic names (`_run`, `_step`) would only raise false alarms.
 PARTS = (
     "backend",
     "distribution",
@@ -31,20 +31,21 @@ PARTS = (
     "utils/tracking.py",
     "wrappers",
 )
-# Set by setattr or by name in Keras itself, where reading the source for assignments cannot see them.
+# Set by setattr or by name in Keras itself, so assignments in the source do not show them.
 SET_BY_NAME = frozenset({"_keras_history", "_keras_mask"})
 
-# (file below src/ramet, name): whose name it is there, although Keras has one that is spelt the same.
-SPELT_ALIKE: dict[tuple[str, str], str] = {
-    ("_edit/head.py", "_initializer"): "the end of the name of a public attribute",
-    ("_edit/resizing.py", "_shape"): "the end of a key in a build config",
-    ("_copy/tensorflow_plans.py", "_dtype"): "of TensorFlow's resource variables",
-    ("_copy/tensorflow_plans.py", "_name"): "of TensorFlow's variable handles",
-    ("_copy/tensorflow_plans.py", "_shape"): "of TensorFlow's resource variables",
-    ("_copy/tensorflow_plans.py", "_shared_name"): "of TensorFlow's lookup tables",
+# Names in other rooms that are spelled like a private name of Keras, by room and name, with their meaning.
+SPELLED_ALIKE: dict[tuple[str, str], str] = {
+    ("__init__.py", "_build"): "a room",
+    ("_edit", "_initializer"): "the suffix of a public attribute",
+    ("_edit", "_shape"): "the suffix of a key in a build config",
+    ("_copy", "_dtype"): "an attribute of TensorFlow's resource variables",
+    ("_copy", "_name"): "an attribute of TensorFlow's variable handles",
+    ("_copy", "_shape"): "an attribute of TensorFlow's resource variables",
+    ("_copy", "_shared_name"): "an attribute of TensorFlow's lookup tables",
 }
-_GROUPS = ("_dropout_layer", "_softmax", "_key_dense", "_output_dense", "_query_dense", "_value_dense")
-SPELT_ALIKE |= {("_files/known.py", name): "the name of a group in files" for name in _GROUPS}
+_GROUPS = ("_dropout_layer", "_softmax")
+SPELLED_ALIKE |= {("_files", name): "a group in weights files" for name in _GROUPS}
 
 
 def is_private(name: str) -> bool:
@@ -61,7 +62,7 @@ def private_names() -> frozenset[str]:
     found = set(SET_BY_NAME)
     for part in PARTS:
         path = source / part
-        assert path.exists(), f"Keras has moved src/{part}: bring PARTS up to date."
+        assert path.exists(), f"Keras has moved src/{part}: update PARTS."
         for file in [path] if path.is_file() else path.rglob("*.py"):
             if not file.stem.endswith("_test"):
                 found.update(filter(is_private, defined(ast.parse(file.read_bytes()))))
@@ -69,7 +70,7 @@ def private_names() -> frozenset[str]:
 
 
 def defined(tree: ast.AST) -> Iterator[str]:
-    """Yield the attributes assigned anywhere and what class bodies define."""
+    """Yield the attributes assigned anywhere, and the names defined in class bodies."""
     for node in ast.walk(tree):
         match node:
             case ast.Attribute(ctx=ast.Store(), attr=name):
@@ -88,13 +89,13 @@ def used(tree: ast.AST) -> Iterator[tuple[int, str]]:
     own = {id(text) for text in own_slots(tree)}
     for node in ast.walk(tree):
         match node:
-            # On self and cls stand the names of our own classes; `ramet._build` is a room of ours.
+            # Names on self and cls belong to our own classes; `ramet._build` is one of our rooms.
             case ast.Attribute(value=ast.Name(id="self" | "cls" | "ramet")):
                 pass
             case ast.Attribute(attr=name) if is_private(name):
                 yield node.lineno, name
             case ast.Constant(value=str(text)) if id(node) not in own:
-                # Also in dotted form, as attrgetter takes it; a sentence is not a name.
+                # Including dotted forms, as for attrgetter; a sentence is not a name.
                 if text.startswith("ramet.") or not text.replace(".", "").isidentifier():
                     continue
                 yield from ((node.lineno, name) for name in text.split(".") if is_private(name))
@@ -122,7 +123,7 @@ def leaks(source: str) -> list[tuple[int, str]]:
     return sorted({hit for hit in used(ast.parse(source)) if hit[1] in private_names()})
 
 
-def test_the_names_are_found_in_the_installed_keras() -> None:
+def test_private_names_are_found_in_the_installed_keras() -> None:
     known = {
         *("_inbound_nodes", "_outbound_nodes", "_nodes_by_depth", "_operations", "_functional"),
         *("_keras_history", "_keras_mask", "_tracker", "_layers", "_loss_ids", "_metrics"),
@@ -134,27 +135,26 @@ def test_the_names_are_found_in_the_installed_keras() -> None:
 
 
 @pytest.mark.parametrize("file", files())
-def test_a_private_name_of_keras_stands_in_its_room_only(file: str) -> None:
+def test_private_names_of_keras_are_used_in_its_room_only(file: str) -> None:
     found = [
         f"src/ramet/{file}:{line} uses '{name}', a private name of Keras: "
-        "move it to ramet/_keras, or list it in SPELT_ALIKE with a reason."
+        "move it to ramet/_keras, or list it in SPELLED_ALIKE with a reason."
         for line, name in leaks((PACKAGE / file).read_text(encoding="utf-8"))
-        if (file, name) not in SPELT_ALIKE
+        if (Path(file).parts[0], name) not in SPELLED_ALIKE
     ]
 
     assert not found, "\n".join(found)
 
 
 def test_every_exception_is_still_needed() -> None:
-    # Whether the file uses the name, not whether this Keras has it: the oldest and the newest differ.
+    # Checks whether the room uses the name, not whether this Keras has it: the oldest and the newest version differ.
     needed = {
-        (file, name)
-        for file in {file for file, _ in SPELT_ALIKE}
-        if (PACKAGE / file).exists()
+        (Path(file).parts[0], name)
+        for file in files()
         for _, name in used(ast.parse((PACKAGE / file).read_text(encoding="utf-8")))
     }
 
-    assert SPELT_ALIKE.keys() - needed == set()
+    assert SPELLED_ALIKE.keys() - needed == set()
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_every_exception_is_still_needed() -> None:
         "match x:\n    case Tensor(_keras_history=h): pass",
     ],
 )
-def test_a_use_of_a_private_name_is_found(source: str) -> None:
+def test_use_of_a_private_name_is_found(source: str) -> None:
     assert len(leaks(source)) == 1
 
 
@@ -186,5 +186,5 @@ def test_a_use_of_a_private_name_is_found(source: str) -> None:
         "record._a_name_keras_does_not_have",
     ],
 )
-def test_what_is_ours_is_left_alone(source: str) -> None:
+def test_our_own_names_are_allowed(source: str) -> None:
     assert leaks(source) == []

@@ -1,10 +1,11 @@
-"""Write the list of everything in Keras that a safe model file may name: `python tools/keras_names.py`.
+"""Write the list of all names in Keras that a safe model file may contain: `python tools/keras_names.py`.
 
-A loader resolves the name of a class or function as `module.name`. For each release below, on each backend, this asks
-Keras itself which classes can be made from a config and which functions models are made of, under the names that files
-use, and writes them all to `src/ramet/_files/scan/keras_names.py`. A test compares that list with the installed Keras.
+A loader resolves the name of a class or function as `module.name`. For each release below, on each backend, this script
+asks Keras itself which classes can be created from a config and which functions models consist of, under the names that
+files use, and writes them to `src/ramet/_files/scanner/keras_names.json`. A test compares the list with the installed
+Keras.
 
-To support a new release, add it to `RELEASES` and run this again.
+To support a new release, add it to `RELEASES` and run the script again.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ import pkgutil
 import subprocess
 import sys
 import tempfile
-import textwrap
 import types
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
@@ -32,9 +32,9 @@ RELEASES = (
 )
 KERAS_2 = "2.21.0"
 BACKENDS = ("torch", "jax", "tensorflow")
-LIST = Path(__file__).parents[1] / "src" / "ramet" / "_files" / "scan" / "keras_names.py"
+LIST = Path(__file__).parents[1] / "src" / "ramet" / "_files" / "scanner" / "keras_names.json"
 
-# Where the functions are that models are made of. Everything else in Keras loads, saves, downloads or configures.
+# The modules with the functions that models consist of. Everything else loads, saves, downloads or configures.
 FUNCTION_MODULES = (
     "keras.activations",
     "keras.losses",
@@ -46,7 +46,7 @@ FUNCTION_MODULES = (
     "keras.ops.numpy",
     "keras.random",
 )
-# Where the functions of TensorFlow are that models of Keras 2 hold as layers. None of them calls what it is given; those
+# The modules of TensorFlow whose functions are layers in models of Keras 2. None of them calls its arguments; functions
 # that take the name of a file are left out.
 TENSORFLOW_MODULES = (
     *(
@@ -64,25 +64,18 @@ TENSORFLOW_MODULES = (
     ),
     *("sparse", "strings"),
 )
-# These make objects of any class from a config.
+# These create objects of any class from a config.
 _NOT_OF_MODELS = ("deserialize", "get", "serialize")
-# Parts of Keras that no model file names: tests, and what reads and writes other files.
+# Parts of Keras that no model file names: tests, and modules that read and write other files.
 _NOT_WALKED = ("testing", "testing_infra", "tests", "saving", "callbacks", "datasets", "export")
-# Calls any method of what it is given.
+# It calls any method of its argument.
 _NOT_LISTED = ("ModuleWrapper",)
 
-_HEAD = '''"""Everything in Keras that a safe model file may name. Made by `python tools/keras_names.py`; do not edit.
-
-From Keras {releases}, and tf_keras {keras_2}.
-"""
-
-from __future__ import annotations
-
-'''
+_ABOUT = "The names in Keras that a safe model file may contain. Written by `python tools/keras_names.py`; do not edit."
 
 
 def names_here() -> dict[str, list[str]]:
-    """The names in the Keras that is imported here, on its backend: `classes`, `functions` and `legacy`.
+    """Return the names in the installed Keras, on its backend: `classes`, `functions` and `legacy`.
 
     `legacy` are the names that the reader of `.h5` files finds among the layers.
     """
@@ -103,14 +96,14 @@ def names_here() -> dict[str, list[str]]:
         classes |= {
             f"{module.__name__}.{name}"
             for name, value in vars(module).items()
-            if isinstance(value, type) and hasattr(value, "from_config") and _is_at_home(value, module, name)
+            if isinstance(value, type) and hasattr(value, "from_config") and _is_defined_in(value, module, name)
         }
     legacy = vars(importlib.import_module(layers.Dense.__module__.partition(".layers.")[0] + ".layers"))
     return {"classes": sorted(classes), "functions": sorted(functions), "legacy": sorted(legacy)}
 
 
 def names_of_keras_2() -> dict[str, list[str]]:
-    """The same for tf_keras, under the names that Keras 2 writes: `keras.layers`, `keras.src.engine.functional`."""
+    """Return the names in tf_keras, as Keras 2 writes them: `keras.layers`, `keras.src.engine.functional`."""
     import tf_keras
     from tensorflow.python.util import tf_export  # type: ignore[import-not-found]
 
@@ -128,7 +121,7 @@ def names_of_keras_2() -> dict[str, list[str]]:
             and own not in _NOT_OF_MODELS
         ):
             functions.add(name)
-    # Initializers of TensorFlow's own, which Keras 2 takes as they are.
+    # TensorFlow's own initializers, which Keras 2 accepts unchanged.
     for name in ("tensorflow.python.ops.init_ops", "tensorflow.python.ops.init_ops_v2"):
         own_names = vars(importlib.import_module(name))
         classes |= {f"{name}.{own}" for own, value in own_names.items() if hasattr(value, "from_config")}
@@ -137,7 +130,7 @@ def names_of_keras_2() -> dict[str, list[str]]:
         classes |= {
             f"{name}.{own}"
             for own, value in vars(module).items()
-            if isinstance(value, type) and hasattr(value, "from_config") and _is_at_home(value, module, own)
+            if isinstance(value, type) and hasattr(value, "from_config") and _is_defined_in(value, module, own)
         }
     tensorflow: dict[str, bool] = {}
     for name, value in tf_export._NAME_TO_SYMBOL_MAPPING.items():
@@ -154,7 +147,7 @@ def names_of_keras_2() -> dict[str, list[str]]:
 
 
 def _modules(package: types.ModuleType, backend: str) -> list[types.ModuleType]:
-    """The modules of a package that can be imported, but for tests and for backends that do not run."""
+    """Return the modules of a package that can be imported, except tests and other backends."""
     found = []
     prefix = f"{package.__name__}."
     for info in pkgutil.walk_packages(package.__path__, prefix, onerror=lambda _: None):
@@ -164,12 +157,12 @@ def _modules(package: types.ModuleType, backend: str) -> list[types.ModuleType]:
             continue
         if info.name.endswith(("_test", "test_util")) or "conftest" in parts or parts[2] in _NOT_WALKED:
             continue
-        with contextlib.suppress(Exception):  # what cannot be imported can be in no file either
+        with contextlib.suppress(Exception):  # no file can name what cannot be imported
             found.append(importlib.import_module(info.name))
     return found
 
 
-def _is_at_home(value: type, module: types.ModuleType, name: str) -> bool:
+def _is_defined_in(value: type, module: types.ModuleType, name: str) -> bool:
     return value.__module__ == module.__name__ and value.__name__ == name and name not in _NOT_LISTED
 
 
@@ -179,48 +172,36 @@ def _install(package: str, release: str, folder: Path) -> None:
         subprocess.run([*command, f"{package}=={release}"], check=True)
 
 
-def _ask(package: str, release: str, backend: str, folder: Path) -> dict[str, list[str]]:
-    """The names in a release, asked in a process of its own."""
+def _query(package: str, release: str, backend: str, folder: Path) -> dict[str, list[str]]:
+    """Return the names in a release, from a separate process."""
     print(f"{package} {release} on {backend}", flush=True)
     target = folder / release
     environment = {**os.environ, "KERAS_BACKEND": backend, "PYTHONPATH": str(target), "TF_CPP_MIN_LOG_LEVEL": "3"}
-    answer = subprocess.run(
+    done = subprocess.run(
         [sys.executable, __file__, "--ask", package], env=environment, check=True, capture_output=True, text=True
     )
-    found: dict[str, list[str]] = json.loads(answer.stdout.splitlines()[-1])
+    found: dict[str, list[str]] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
-def _written(names: dict[str, set[str]]) -> str:
-    """The list as a Python module: for each module of Keras, the names in it."""
-    text = _HEAD.format(releases=", ".join(RELEASES), keras_2=KERAS_2)
+def _json(names: dict[str, set[str]]) -> str:
+    """Return the list as JSON: for each kind and each module of Keras, the names in it."""
+    data: dict[str, Any] = {"about": _ABOUT, "keras": " ".join(RELEASES), "tf_keras": KERAS_2}
     for kind in ("classes", "functions", "tensorflow"):
         by_module: defaultdict[str, list[str]] = defaultdict(list)
         for name in sorted(names[kind]):
             module, _, own = name.rpartition(".")
             by_module[module].append(own)
-        text += f"{kind.upper()}: dict[str, str] = {{\n"
-        for module, own_names in sorted(by_module.items()):
-            text += f'    "{module}": {_text(own_names, 8)},\n'
-        text += "}\n"
-    text += f"# What the reader of `.h5` files finds among the layers, beside classes.\nLEGACY = {_text(names['legacy'], 4)}\n"
-    return text
-
-
-def _text(names: list[str], indent: int) -> str:
-    words = " ".join(sorted(names))
-    if len(words) < 100 - indent:
-        return json.dumps(words)
-    pad = " " * indent
-    lines = "\n".join(f"{pad}{line}" for line in textwrap.wrap(words, 116 - indent, break_on_hyphens=False))
-    return f'"""\n{lines}\n{pad[4:]}"""'
+        data[kind] = {module: " ".join(sorted(own)) for module, own in sorted(by_module.items())}
+    data["legacy"] = " ".join(sorted(names["legacy"]))
+    return json.dumps(data, indent=1) + "\n"
 
 
 def main(arguments: Any = None) -> None:
-    """Ask every release, and write the list."""
+    """Query every release and write the list."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--ask", choices=("keras", "tf_keras"), help="print the names in the Keras installed here")
-    parser.add_argument("--folder", type=Path, help="where releases are installed, and kept for the next time")
+    parser.add_argument("--folder", type=Path, help="the folder to install releases in, which is kept for the next run")
     options = parser.parse_args(arguments)
     if options.ask:
         print(json.dumps(names_here() if options.ask == "keras" else names_of_keras_2()))
@@ -230,14 +211,16 @@ def main(arguments: Any = None) -> None:
         folder = options.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         for package, release in [("tf_keras", KERAS_2), *(("keras", release) for release in RELEASES)]:
             _install(package, release, folder)
-        asked = [("keras", release, backend) for release in RELEASES for backend in BACKENDS]
+        queries = [("keras", release, backend) for release in RELEASES for backend in BACKENDS]
         workers = stack.enter_context(ThreadPoolExecutor(max_workers=os.cpu_count()))
-        for answer in workers.map(lambda one: _ask(*one, folder), [*asked, ("tf_keras", KERAS_2, "tensorflow")]):
-            for kind, found in answer.items():
+        for names_of_release in workers.map(
+            lambda one: _query(*one, folder), [*queries, ("tf_keras", KERAS_2, "tensorflow")]
+        ):
+            for kind, found in names_of_release.items():
                 names[kind] |= set(found)
     bare = {name.rpartition(".")[2] for name in names["classes"]}
     names["legacy"] -= bare
-    LIST.write_text(_written(names))
+    LIST.write_text(_json(names))
 
 
 if __name__ == "__main__":

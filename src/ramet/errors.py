@@ -1,37 +1,37 @@
-"""What can go wrong, one tree.
+"""Errors and warnings of ramet, in one tree each.
 
     RametError
-    ├── NotAModelError        also TypeError, ValueError   what was passed is nothing that can be cloned
-    ├── ArgumentError         also ValueError              an argument that cannot be meant
+    ├── NotAModelError        also TypeError, ValueError   the argument is not a model, layer, optimizer, metric or loss
+    ├── ArgumentError         also ValueError              an argument has an invalid value
     ├── CannotCopyError       also TypeError               something inside the model cannot be copied
-    ├── StateElsewhereError   also RuntimeError            the model's values are not in the model right now
-    ├── RebuildError          also ValueError              a layer refused what it was called with
-    ├── WeightsDoNotFitError  also ValueError              weights of two models have other paths, shapes or dtypes
-    ├── EditError             also ValueError              an edit cannot be carried out
+    ├── StateElsewhereError   also RuntimeError            another thread or loop holds the model's values
+    ├── RebuildError          also ValueError              a layer rejected its new inputs
+    ├── WeightsDoNotFitError  also ValueError              the weights of two models differ in path, shape or dtype
+    ├── EditError             also ValueError              an edit cannot be applied
     │   ├── EditConflictError                              two edits would change the same thing
-    │   ├── NeedsCallGraphError                            a layer is called by its owner's own code
+    │   ├── NeedsCallGraphError                            a layer is called by the code of a class, not by a graph
     │   ├── LostOnSaveError                                a saved file would not keep the edit
-    │   └── DoesNotFitError   also RebuildError            what was put in does not fit to what is around it
-    ├── RecipeError           also ValueError              a recipe cannot be read, written or carried out
-    ├── GraphError            also ValueError              a graph breaks its own rules
+    │   └── DoesNotFitError   also RebuildError            a new layer does not fit the layers around it
+    ├── RecipeError           also ValueError              a recipe cannot be read, written or applied
+    ├── GraphError            also ValueError              a graph is not consistent
     ├── FormatError           also ValueError              a text is not the JSON of a graph
-    ├── ModelFileError        also ValueError              a file is missing, broken, or no model
+    ├── ModelFileError        also ValueError              a file is missing, broken, or not a model
     │   ├── HostileFileError                               a file that Keras cannot have written
     │   ├── OutOfBudgetError                               reading it would take more memory or time than allowed
     │   └── UnsafeFileError                                loading it could run code or open other files
-    ├── UnknownPathError      also LookupError             nothing stands at this path
-    ├── NoMatchError          also LookupError             a selector finds nothing, and something was needed
-    ├── VerifyError           also AssertionError          two models are not the same
+    ├── UnknownPathError      also LookupError             there is no op, call or variable at this path
+    ├── NoMatchError          also LookupError             a selector matches no op, but a match is required
+    ├── VerifyError           also AssertionError          two models differ
     └── UnsupportedKerasError also ImportError             this Keras is too old
 
     RametWarning (a UserWarning)
-    ├── LostOnSaveWarning     a config does not describe an edit that unsaved=True let through; a file will not keep it
+    ├── LostOnSaveWarning     the saved file will not contain an edit that unsaved=True allowed
     ├── NoEffectWarning       a changed setting does not change what the layer around it computes
-    ├── SharedGlobalWarning   a function reads state through a global; both twins will use it
-    └── UntestedKerasWarning  this Keras is newer than any that was tested
+    ├── SharedGlobalWarning   a function reads a global; original and twin both use it
+    └── UntestedKerasWarning  this Keras is newer than any tested version
 
-Every error has the same form: a first line that stands alone, then `expected:`, `found:` or `closest:`, then
-`fix:`. The parts are attributes of the exception.
+Every message has the same form: a summary that can be read on its own, then `expected:`, `found:` or `closest:`, then
+`fix:`. Each part is also an attribute of the exception.
 """
 
 from __future__ import annotations
@@ -121,60 +121,60 @@ def _revive(cls: type[RametError], summary: str, parts: dict[str, object]) -> Ra
 
 
 class NotAModelError(RametError, TypeError, ValueError):
-    """What was passed is neither a model nor a layer, optimizer, metric, or a collection of them."""
+    """The argument is not a model, layer, optimizer, metric or loss, nor a collection of these."""
 
 
 class ArgumentError(RametError, ValueError):
-    """An argument has a value that cannot be meant."""
+    """An argument has an invalid value."""
 
 
 class CannotCopyError(RametError, TypeError):
-    """Something inside the model cannot be copied. `path` says where it stands."""
+    """Something inside the model cannot be copied; `path` locates it."""
 
 
 class StateElsewhereError(RametError, RuntimeError):
-    """The model's values are not in the model right now: another thread trains or runs it."""
+    """The model does not hold its values right now, because another thread trains or runs it."""
 
 
 class RebuildError(RametError, ValueError):
-    """A model cannot be rebuilt: a layer refused its input, or an output that is used was not computed."""
+    """A model cannot be rebuilt: a layer rejected its input, or an output that is used was not computed."""
 
 
 class EditError(RametError, ValueError):
-    """An edit cannot be carried out. `path` says at which op."""
+    """An edit cannot be applied; `path` locates the op."""
 
 
 class EditConflictError(EditError):
-    """Two edits would change the same thing of one op."""
+    """Two edits would change the same aspect of one op."""
 
 
 class NeedsCallGraphError(EditError):
-    """An edit concerns a layer that is called by its owner's own code, where no call can be changed."""
+    """An edit needs to change calls that are made by the code of a class, not by a graph."""
 
 
 class LostOnSaveError(EditError):
-    """An edit would be gone once the model is saved and loaded, because a class makes its own config."""
+    """An edit would be lost when the model is saved, because a class creates its own layers from its config."""
 
 
 class DoesNotFitError(EditError, RebuildError):
-    """What an edit puts in does not fit to what is around it."""
+    """A layer that an edit adds does not fit the layers around it."""
 
 
 class WeightsDoNotFitError(RametError, ValueError):
-    """Weights of one model do not fit those of another: other paths, shapes or dtypes. Nothing was written."""
+    """The weights of two models differ in path, shape or dtype. Nothing was written."""
 
 
 class RecipeError(RametError, ValueError):
-    """A recipe cannot be read, written or carried out. `path` says where it is wrong: `slim.toml:7:9`."""
+    """A recipe cannot be read, written or applied; `path` locates the problem."""
 
     @property
     def line(self) -> int | None:
-        """The line in the file, counted from 1; None where the file as a whole is meant."""
+        """Line number of a syntax error, from 1; None for any other problem."""
         return self._number(-2)
 
     @property
     def column(self) -> int | None:
-        """The column in that line, counted from 1."""
+        """Column number of a syntax error, from 1; None for any other problem."""
         return self._number(-1)
 
     def _number(self, place: int) -> int | None:
@@ -184,7 +184,7 @@ class RecipeError(RametError, ValueError):
 
 
 class GraphError(RametError, ValueError):
-    """A graph breaks its own rules. `problems` lists all of them."""
+    """A graph is not consistent; `problems` lists every violation."""
 
     def __init__(self, summary: str, *, problems: Sequence[object] = (), **parts: object) -> None:
         self.problems = tuple(problems)
@@ -196,35 +196,35 @@ class GraphError(RametError, ValueError):
 
 
 class FormatError(RametError, ValueError):
-    """A text is not the JSON of a graph. `path` says where in the text."""
+    """A text is not the JSON of a graph; `path` locates the problem in it."""
 
 
 class ModelFileError(RametError, ValueError):
-    """A file is missing, broken, or does not hold a model. `path` says where in the file."""
+    """A file is missing, broken, or not a model; `path` locates the problem in it."""
 
 
 class HostileFileError(ModelFileError):
-    """A file breaks a limit, or a rule that every file keeps which Keras has written."""
+    """A file exceeds a limit, or has a form that Keras never writes."""
 
 
 class OutOfBudgetError(ModelFileError):
-    """Reading a file would take more memory, time or disk than a file of its size may; see `Limits`."""
+    """Reading a file would take more memory, time or disk space than its size justifies."""
 
 
 class UnsafeFileError(ModelFileError):
-    """Loading a file could run code or open other files, and nobody has said to trust it."""
+    """Loading a file could run code or open other files, and the file is not marked as trusted."""
 
 
 class UnknownPathError(RametError, LookupError):
-    """No op, call or variable stands at this path."""
+    """There is no op, call or variable at this path."""
 
 
 class NoMatchError(RametError, LookupError):
-    """No op of the model matches, and at least one was asked for."""
+    """A selector matches no op of the model, but at least one match is required."""
 
 
 class VerifyError(RametError, AssertionError):
-    """Two models are not the same. Its text lists the checks that failed, each with its first differences."""
+    """Two models differ. The message lists the failed checks, each with its first differences."""
 
 
 class UnsupportedKerasError(RametError, ImportError):
@@ -232,23 +232,23 @@ class UnsupportedKerasError(RametError, ImportError):
 
 
 class RametWarning(UserWarning):
-    """The base of all warnings of ramet."""
+    """Base class of all warnings of ramet."""
 
 
 class LostOnSaveWarning(RametWarning):
-    """A model is saved whose config does not describe an edit: the file does not keep the edit."""
+    """A model is saved whose config does not describe an edit, so the file will not contain it."""
 
 
 class NoEffectWarning(RametWarning):
-    """A setting of a layer was changed, and the code that uses the layer gives the same outputs as before."""
+    """A setting of a layer was changed, but the layer around it still computes the same outputs."""
 
 
 class SharedGlobalWarning(RametWarning):
-    """A function of the model reads state through a global name: original and twin both use that state."""
+    """A function of the model reads mutable state through a global, which original and twin then share."""
 
 
 class UntestedKerasWarning(RametWarning):
-    """The installed Keras is newer than the newest one ramet was tested with."""
+    """The installed Keras is newer than the newest tested version."""
 
 
 @contextlib.contextmanager
@@ -256,10 +256,10 @@ def foreign_errors(verb: str, what: str, kind: type[RametError], path: str | Non
     """Turn whatever a user's class raises into an error of ramet, with the original as its cause.
 
     Args:
-        verb: What is being done: `cut`.
-        what: What it is done to: `'model'`.
-        kind: The class of the error.
-        path: Where it happened, as far as that is known.
+        verb: The operation, such as `cut`.
+        what: Its object, such as `'model'`.
+        kind: The class of the error to raise.
+        path: The path at which the error occurred, if known.
     """
     try:
         yield
@@ -267,22 +267,22 @@ def foreign_errors(verb: str, what: str, kind: type[RametError], path: str | Non
         raise
     except Exception as error:
         raise kind(
-            f"Cannot {verb} {what}: an error was raised on the way.",
+            f"Cannot {verb} {what}: a class in the model raised an error.",
             found=f"{type(error).__name__}: {' '.join(str(error).split())[:200]}",
-            fix="look at the cause of this error: a method or property of a class in the model raised it.",
+            fix="see the cause of this error: a method or property of a class in the model raised it.",
             path=path,
         ) from error
 
 
 def listed(names: Sequence[str], limit: int = 3) -> str:
-    """The names in single quotes, at most `limit` of them, then how many more there are."""
+    """Return the names in single quotes, at most `limit` of them, and the number of the others."""
     shown = ", ".join(f"'{name}'" for name in names[:limit])
     rest = len(names) - limit
     return f"{shown} and {rest} more" if rest > 0 else shown
 
 
 def shown(value: object, limit: int = 60) -> str:
-    """A value as it is written in code, on one line and not too long."""
+    """Return the repr of a value on one line, shortened to `limit` characters."""
     try:
         text = " ".join(repr(value).split())
     except Exception:  # noqa: BLE001  # an object of the user's may raise anything

@@ -1,4 +1,4 @@
-"""`ramet.clone_model` beside `keras.models.clone_model`: the same arguments, the same clone; and what Keras refuses."""
+"""`ramet.clone_model` compared with `keras.models.clone_model`: same arguments, same clone; and cases that Keras refuses."""
 
 import contextlib
 
@@ -108,7 +108,7 @@ def two():
     return model
 
 
-# What is compared
+# Comparison of clones
 
 
 def sample(model):
@@ -133,7 +133,7 @@ def ops_below(model):
 
 
 def state(model):
-    """What must not change on an original."""
+    """Return everything that must not change on an original."""
     return (
         [(op.name, len(op._inbound_nodes), len(op._outbound_nodes)) for op in ops_below(model)],
         [(v.path, v.trainable, np.array(keras.ops.convert_to_numpy(v)).tolist()) for v in model.variables],
@@ -153,7 +153,7 @@ def untouched(model):
 
 
 def counters():
-    """Keras' counters for the names of layers. A call makes tensors, and a mask its op: these two count on."""
+    """Return Keras' counters of layer names, without those of tensors and masks, which every call increases."""
     from keras.src.backend.common import global_state
 
     found = global_state.get_global_attribute("object_name_uids") or {}
@@ -161,7 +161,7 @@ def counters():
 
 
 def shape_of(model):
-    """Layers in order, each with its class, name (without the number of automatic ones), and weights."""
+    """Return the layers in order: class, name without a generated number, and weights."""
     kept = [layer for layer in model._flatten_layers(include_self=False) if not isinstance(layer, layers.InputLayer)]
     return [
         (
@@ -174,7 +174,7 @@ def shape_of(model):
 
 
 def without_paths(model):
-    """Keras loses the first part of some variable paths: a nested Sequential's, a wrapper's."""
+    """Return variable paths without the first part, which Keras loses for nested Sequentials and wrappers."""
     return [
         (kind, name, [(path.rpartition("/")[2], *rest) for path, *rest in weights])
         for kind, name, weights in shape_of(model)
@@ -186,7 +186,7 @@ def paths(model):
 
 
 def assert_alike(ours, theirs, x):
-    """The same layers in the same order, the same specs, and, with the same weights, the same numbers."""
+    """Check that two models have the same layers and specs and, with the same weights, the same outputs."""
     assert without_paths(ours) == without_paths(theirs)
     specs = [keras.tree.map_structure(lambda t: (t.shape, t.dtype), (m.inputs, m.outputs)) for m in (ours, theirs)]
     assert specs[0] == specs[1]
@@ -213,11 +213,11 @@ def all_equal(ours, theirs):
     return all(np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True))
 
 
-# Side by side, where Keras is right
+# Cases in which Keras is right, side by side
 
 
 @ALL
-def test_a_plain_clone_is_the_one_of_keras(make):
+def test_plain_clone_equals_the_clone_of_keras(make):
     model = make()
     if make is inner_outer:
         model = keras.models.clone_model(model, recursive=True)  # with sharing, Keras clones it only so
@@ -235,7 +235,7 @@ def test_a_plain_clone_is_the_one_of_keras(make):
 
 @ALL
 @pytest.mark.parametrize("recursive", [False, True], ids=["flat", "recursive"])
-def test_a_clone_by_function_is_the_one_of_keras(make, recursive):
+def test_clone_with_a_function_equals_the_clone_of_keras(make, recursive):
     if make is inner_outer and not recursive:
         pytest.skip(
             "Keras' clone_model loses the sharing, so there is nothing to compare with; a Keras that keeps it lifts this"
@@ -263,7 +263,7 @@ def test_layers_can_be_renamed_as_in_keras(make):
     "make", [mlp, nested, cnn, structured, raw_ops, keywords, inner_outer], ids=lambda m: m.__name__
 )
 @pytest.mark.parametrize("recursive", [False, True], ids=["flat", "recursive"])
-def test_functions_are_asked_in_the_order_and_with_the_arguments_of_keras(make, recursive):
+def test_functions_are_called_in_the_order_and_with_the_arguments_of_keras(make, recursive):
     model = make()
     said = {}
     for clone_model in (keras.models.clone_model, ramet.clone_model):
@@ -298,7 +298,7 @@ INSIDE = {
 
 
 @BOTH
-def test_a_layer_can_be_put_after_each_dense(clone_model):
+def test_layer_can_be_inserted_after_each_dense(clone_model):
     model = mlp()
 
     def call_function(layer, *args, **kwargs):
@@ -314,7 +314,7 @@ def test_a_layer_can_be_put_after_each_dense(clone_model):
 
 
 @BOTH
-def test_a_layer_can_be_put_after_each_dense_of_nested_models(clone_model):
+def test_layer_can_be_inserted_after_each_dense_of_nested_models(clone_model):
     model = nested()
 
     def call_function(layer, *args, **kwargs):
@@ -329,7 +329,7 @@ def test_a_layer_can_be_put_after_each_dense_of_nested_models(clone_model):
 
 
 @BOTH
-def test_a_function_may_stand_for_a_layer(clone_model):
+def test_layer_can_be_replaced_by_a_function(clone_model):
     model = keras.Model(x := keras.Input((3,)), layers.ReLU()(layers.Dense(2, name="d")(x)))
     new = clone_model(model, clone_function=lambda layer: ops.tanh if isinstance(layer, layers.ReLU) else again(layer))
     new.set_weights(model.get_weights())
@@ -339,7 +339,7 @@ def test_a_function_may_stand_for_a_layer(clone_model):
 
 
 @BOTH
-def test_a_functional_model_may_stand_for_a_layer(clone_model):
+def test_layer_can_be_replaced_by_a_functional_model(clone_model):
     model = mlp()
 
     def deeper(layer):
@@ -356,7 +356,7 @@ def test_a_functional_model_may_stand_for_a_layer(clone_model):
 
 
 @BOTH
-def test_a_layer_of_another_output_size_may_stand_for_a_layer(clone_model):
+def test_layer_can_be_replaced_by_one_with_another_output_size(clone_model):
     new = clone_model(
         mlp(), clone_function=lambda layer: layers.Dense(7, name="first") if layer.name == "first" else again(layer)
     )
@@ -365,7 +365,7 @@ def test_a_layer_of_another_output_size_may_stand_for_a_layer(clone_model):
 
 
 @BOTH
-def test_a_shared_layer_is_asked_for_once_and_stays_shared(clone_model):
+def test_clone_function_is_called_once_for_a_shared_layer_which_stays_shared(clone_model):
     asked = []
     new = clone_model(mlp(shared=True), clone_function=lambda layer: asked.append(layer.name) or again(layer))
 
@@ -375,7 +375,7 @@ def test_a_shared_layer_is_asked_for_once_and_stays_shared(clone_model):
 
 
 @BOTH
-def test_layers_can_be_given_another_dtype_policy(clone_model):
+def test_layers_can_get_another_dtype_policy(clone_model):
     new = clone_model(
         mlp(), clone_function=lambda layer: type(layer).from_config({**layer.get_config(), "dtype": "float16"})
     )
@@ -405,7 +405,7 @@ def test_two_clones_on_one_input_make_one_model(clone_model):
 
 
 @BOTH
-def test_inputs_are_given_in_the_structure_of_the_model(clone_model):
+def test_inputs_are_passed_in_the_structure_of_the_model(clone_model):
     model = structured()
     given = {"x": keras.Input((3,), name="x"), "y": keras.Input((3,), name="y")}
     new = clone_model(model, input_tensors=given)
@@ -461,7 +461,7 @@ def test_a_compiled_model_stays_compiled(clone_model, function):
     new.fit(np.ones((4, 3)), np.ones((4, 2)), verbose=0)
 
 
-# The layer itself
+# clone_function returns the layer itself
 
 
 @SOME
@@ -505,7 +505,7 @@ def test_a_wrapper_around_the_layer_does_not_hold_the_original():
     assert new.get_layer("wrapped").layers[0].kernel is model.get_layer("last").kernel
 
 
-def test_another_layer_of_the_original_stands_for_a_layer():
+def test_layer_can_be_replaced_by_another_layer_of_the_original():
     model = mlp(shared=True)
     with untouched(model):
         new = ramet.clone_model(
@@ -569,7 +569,7 @@ def test_recursive_enters_wrappers_and_composite_layers(function):
     np.testing.assert_allclose(*(outputs(m, sample(model))[0] for m in (model, new)), rtol=1e-5, atol=1e-6)
 
 
-def test_what_stands_inside_a_wrapper_is_what_was_asked_for():
+def test_layer_inside_a_wrapper_is_the_returned_layer():
     model = wrappers()
 
     def wider(layer):
@@ -610,7 +610,7 @@ def test_recursive_enters_attention_and_keeps_its_paths():
     np.testing.assert_allclose(*(outputs(m, sample(model))[0] for m in (model, new)), rtol=1e-5, atol=1e-6)
 
 
-def test_without_recursive_wrappers_are_asked_for_as_a_whole():
+def test_without_recursive_clone_function_gets_wrappers_as_a_whole():
     asked = []
     ramet.clone_model(wrappers(), clone_function=lambda layer: asked.append(layer.name) or layer)
 
@@ -624,7 +624,7 @@ class Kept(keras.Model):
 
 
 @pytest.mark.parametrize("function", [None, again, lambda layer: layer], ids=["plain", "again", "same"])
-def test_classes_flags_and_attributes_are_kept_nested_ones_too(function):
+def test_classes_flags_and_attributes_are_kept_on_all_levels(function):
     inner = Kept(a := keras.Input((3,), name="a"), layers.Dense(3, name="d")(a), alpha=0.3, name="inner")
     inner.trainable = False
     model = Kept(
@@ -713,7 +713,7 @@ def test_call_function_reaches_a_sequential_inside_a_functional_model():
     assert type(new.get_layer("seq")) is keras.Sequential
 
 
-def test_a_call_that_no_list_of_layers_can_say_makes_the_sequential_functional():
+def test_sequential_becomes_functional_if_a_list_of_layers_cannot_describe_it():
     model = sequential()
     new = ramet.clone_model(model, weights="copy", call_function=lambda layer, x: layer(x) + 1.0)
 
@@ -751,7 +751,7 @@ def test_a_sequential_without_input_takes_functions_with_an_input():
 # Subclassed models
 
 
-def test_layers_of_a_subclassed_model_give_way_wherever_they_stand():
+def test_layers_of_a_subclassed_model_are_replaced_at_every_reference():
     model = two()
     with untouched(model):
         new = ramet.clone_model(model, clone_function=renamed)
@@ -772,7 +772,7 @@ def test_layers_of_a_subclassed_model_are_kept_on_the_same_variables():
     assert new.a.kernel is model.a.kernel
 
 
-def test_a_nested_subclassed_model_is_asked_for_and_entered():
+def test_nested_subclassed_model_is_passed_to_clone_function_and_entered():
     x = keras.Input((3,), name="x")
     model = keras.Model(x, two()(x), name="outer")
     asked = []
@@ -787,7 +787,7 @@ def test_a_nested_subclassed_model_is_asked_for_and_entered():
 
 
 class Block(layers.Layer):
-    """Without a build(): its layers are built when it is called."""
+    """A layer without build(): its inner layers are built when it is called."""
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
@@ -819,7 +819,7 @@ def around():
 
 @pytest.mark.parametrize("make", [block, around], ids=lambda make: make.__name__)
 @pytest.mark.parametrize("recursive", [False, True], ids=["flat", "recursive"])
-def test_layers_without_a_build_method_are_built_asked_for_and_given_weights(make, recursive):
+def test_layers_without_a_build_method_are_built_and_get_weights(make, recursive):
     model = make()
     asked = []
     with untouched(model):
@@ -875,7 +875,7 @@ def test_weights_are_fresh_by_default(make, function):
     assert not all_equal(values(new), values(model))
 
 
-def test_a_new_head_leaves_the_other_weights_where_they_are():
+def test_new_head_does_not_change_the_other_weights():
     model = cnn()
     with untouched(model):
         new = ramet.clone_model(
@@ -969,7 +969,7 @@ class MyMetric(keras.metrics.Mean):
 
 @pytest.mark.parametrize("loss", [my_loss, lambda y, p: ops.mean((y - p) ** 2)], ids=["function", "lambda"])
 @pytest.mark.parametrize("function", [None, again, lambda layer: layer], ids=["plain", "again", "same"])
-def test_models_compiled_with_code_of_ones_own_stay_compiled(loss, function):
+def test_models_compiled_with_custom_code_stay_compiled(loss, function):
     model = sequential()
     model.compile(MyOptimizer(0.1), loss, metrics=[MyMetric(name="mine")])
     data = np.ones((4, 3)), np.ones((4, 2))
@@ -984,7 +984,7 @@ def test_models_compiled_with_code_of_ones_own_stay_compiled(loss, function):
     model.fit(*data, verbose=0)
 
 
-def test_layers_put_in_by_call_function_are_trained():
+def test_layers_inserted_by_call_function_are_trained():
     model = sequential()
     model.compile("adam", "mse")
     data = np.ones((4, 3)), np.ones((4, 2))
@@ -1018,7 +1018,7 @@ def test_layers_put_in_by_call_function_are_trained():
     ids=["tensor", "list", "dict", "layer", "array", "inside"],
 )
 @pytest.mark.parametrize("make", [mlp, sequential], ids=lambda make: make.__name__)
-def test_an_input_can_be_given_in_many_ways(make, given, function):
+def test_input_can_be_passed_in_many_ways(make, given, function):
     model = make()
     with untouched(model):
         new = ramet.clone_model(model, input_tensors=given(), clone_function=function, weights="copy")
@@ -1027,7 +1027,7 @@ def test_an_input_can_be_given_in_many_ways(make, given, function):
     np.testing.assert_array_equal(*(outputs(m, sample(model))[0] for m in (model, new)))
 
 
-def test_the_inputs_of_the_original_stand_for_their_specs():
+def test_inputs_of_the_original_are_used_as_specs():
     model = mlp()
     with untouched(model):
         new = ramet.clone_model(model, input_tensors=model.inputs, clone_function=lambda layer: layer)
@@ -1046,7 +1046,7 @@ def test_a_clone_on_another_shape_keeps_its_weights():
 
 
 @BOTH
-def test_a_clone_takes_bytes_where_its_layers_do(clone_model):
+def test_clone_accepts_bytes_if_its_layers_do(clone_model):
     model = keras.Sequential([keras.Input((4,)), layers.Rescaling(1 / 255), layers.Dense(2)])
     new = clone_model(model, input_tensors=keras.Input((4,), dtype="uint8"))
     new.set_weights(model.get_weights())
@@ -1058,7 +1058,7 @@ def test_a_clone_takes_bytes_where_its_layers_do(clone_model):
     )
 
 
-# Fewer outputs
+# Missing outputs
 
 
 class Split(layers.Layer):
@@ -1076,8 +1076,8 @@ def splitting():
     return keras.Model(x, layers.Add(name="add")([a, b]), name="splitting")
 
 
-FEWER = """Cannot clone 'splitting': output 1 of 'split' could not be computed.
-  expected: 2 outputs, as the original has
+FEWER = """Cannot clone 'splitting': output 1 of 'split' is used but missing.
+  expected: 2 outputs, as in the original
   found:    1
   fix: return as many outputs as the graph uses."""
 
@@ -1090,7 +1090,7 @@ FEWER = """Cannot clone 'splitting': output 1 of 'split' could not be computed.
     ],
     ids=["clone_function", "call_function"],
 )
-def test_fewer_outputs_than_are_used_name_the_output(options):
+def test_missing_output_that_is_used_is_named(options):
     model = splitting()
     with untouched(model), pytest.raises(ramet.errors.RebuildError) as caught:
         ramet.clone_model(model, **options)
@@ -1099,7 +1099,7 @@ def test_fewer_outputs_than_are_used_name_the_output(options):
     assert isinstance(caught.value, ValueError)
 
 
-def test_fewer_outputs_are_enough_where_the_others_are_not_used():
+def test_missing_outputs_that_are_not_used_are_accepted():
     x = keras.Input((3,), name="x")
     model = keras.Model(x, Split(name="split")(x)[0])
     new = ramet.clone_model(model, clone_function=lambda layer: Split(1, name="split"))
@@ -1121,7 +1121,7 @@ WRONG = {
         (
             "Cannot clone an object of class Dense: it is not a model.\n"
             "  expected: a keras model\n"
-            "  fix: pass a model; ramet.clone takes layers, optimizers and metrics, too."
+            "  fix: pass a model; ramet.clone also takes layers, optimizers and metrics."
         ),
     ),
     "a class": (
@@ -1130,7 +1130,7 @@ WRONG = {
         (
             "Cannot clone the class Two: it is not a model.\n"
             "  expected: a keras model\n"
-            "  fix: pass a model; ramet.clone takes layers, optimizers and metrics, too."
+            "  fix: pass a model; ramet.clone also takes layers, optimizers and metrics."
         ),
     ),
     "clone_function is no function": (
@@ -1155,40 +1155,40 @@ WRONG = {
         mlp,
         {"clone_function": lambda layer: None},
         (
-            "Cannot clone 'first': clone_function returned no layer.\n"
+            "Cannot clone 'first': clone_function did not return a layer.\n"
             "  expected: a layer, a model or an operation\n"
             "  found:    an object of class NoneType\n"
-            "  fix: return a layer for every layer; the given one, to keep it."
+            "  fix: return a layer for every layer; return the given layer to keep it."
         ),
     ),
     "clone_function returns a class": (
         mlp,
         {"clone_function": type},
         (
-            "Cannot clone 'first': clone_function returned no layer.\n"
+            "Cannot clone 'first': clone_function did not return a layer.\n"
             "  expected: a layer, a model or an operation\n"
             "  found:    the class Dense\n"
-            "  fix: return a layer for every layer; the given one, to keep it."
+            "  fix: return a layer for every layer; return the given layer to keep it."
         ),
     ),
     "clone_function returns a function where a layer is held": (
         two,
         {"clone_function": lambda layer: ops.relu},
         (
-            "Cannot clone 'a': clone_function returned no layer.\n"
+            "Cannot clone 'a': clone_function did not return a layer.\n"
             "  expected: a layer, a model or an operation\n"
-            "  found:    a function, where only a layer can stand\n"
-            "  fix: return a layer for every layer; the given one, to keep it."
+            "  found:    a function for a layer that is held by another layer\n"
+            "  fix: return a layer for every layer; return the given layer to keep it."
         ),
     ),
     "call_function returns None": (
         mlp,
         {"call_function": lambda layer, *args: None},
         (
-            "Cannot clone 'first': call_function returned no tensor as its output 0.\n"
-            "  expected: the outputs of the call, symbolic tensors\n"
+            "Cannot clone 'first': call_function did not return a tensor as output 0.\n"
+            "  expected: the outputs of the call, as symbolic tensors\n"
             "  found:    None\n"
-            "  fix: return what layer(*args, **kwargs) returns, or what shall stand for it."
+            "  fix: return the result of layer(*args, **kwargs), or tensors to use instead."
         ),
     ),
     "call_function for a subclassed model": (
@@ -1197,7 +1197,7 @@ WRONG = {
         (
             "Cannot clone 'two' with call_function=: it has no call graph.\n"
             "  expected: a functional or Sequential model\n"
-            "  found:    a model of class Two, whose layers are called by its own code\n"
+            "  found:    a model of class Two, whose own code calls its layers\n"
             "  fix: leave call_function= out."
         ),
     ),
@@ -1207,7 +1207,7 @@ WRONG = {
         (
             "Cannot clone 'two' with input_tensors=: it has no call graph.\n"
             "  expected: a functional or Sequential model\n"
-            "  found:    a model of class Two, whose layers are called by its own code\n"
+            "  found:    a model of class Two, whose own code calls its layers\n"
             "  fix: leave input_tensors= out."
         ),
     ),
@@ -1216,14 +1216,14 @@ WRONG = {
         {"call_function": lambda layer, x: layer(x)},
         (
             "Cannot clone 'seq' with call_function=: it has not been built, so its layers have no calls yet.\n"
-            "  fix: build it first, model.build(shape), or pass input_tensors= with the clone's input."
+            "  fix: build it first, model.build(shape), or pass the clone's input as input_tensors=."
         ),
     ),
     "two inputs for an unbuilt Sequential": (
         unbuilt,
         {"input_tensors": [keras.Input((3,)), keras.Input((3,))]},
         (
-            "Cannot rebuild 'seq' on these inputs: a Sequential has one input, and 2 were given.\n"
+            "Cannot rebuild 'seq' on these inputs: a Sequential has one input, but got 2.\n"
             "  fix: pass one tensor, or a list of one."
         ),
     ),
@@ -1231,7 +1231,7 @@ WRONG = {
         unbuilt,
         {"input_tensors": "x"},
         (
-            "Cannot rebuild 'seq' on this input: what was given is no tensor.\n"
+            "Cannot rebuild 'seq' on this input: the given object is not a tensor.\n"
             "  expected: a keras.Input, a symbolic tensor, an array or a backend tensor\n"
             "  found:    an object of class str\n"
             "  fix: pass keras.Input(shape)."
@@ -1244,23 +1244,23 @@ WRONG = {
             "Cannot clone 'structured': `input_tensors` must have the same structure as model.input.\n"
             "  expected: a dict with the keys 'x', 'y'\n"
             "  found:    a tuple of 2\n"
-            "  fix: pass a dict with these keys, or one by input name."
+            "  fix: pass a dict with these keys, or with the names of the inputs."
         ),
     ),
     "weights": (
         mlp,
         {"weights": "new"},
         (
-            "Cannot clone with weights='new': there is no such way.\n"
+            "Cannot clone with weights='new': unknown value.\n"
             "  expected: 'copy', 'fresh' or 'share'\n"
-            "  fix: pass one of these."
+            "  fix: pass 'copy', 'fresh' or 'share'."
         ),
     ),
 }
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_arguments_are_refused_with_the_reason_and_a_way_out(case):
+def test_wrong_arguments_are_refused_with_a_reason_and_a_fix(case):
     make, options, text = WRONG[case]
     model = make()
     context = untouched(model) if isinstance(model, keras.Model) else contextlib.nullcontext()
@@ -1284,7 +1284,7 @@ def test_wrong_arguments_are_refused_with_the_reason_and_a_way_out(case):
     ],
     ids=["one for two", "none", "text", "number", "missing key", "rank"],
 )
-def test_wrong_inputs_are_refused_in_the_words_of_clone(make, given, function):
+def test_wrong_inputs_raise_the_same_error_as_in_clone(make, given, function):
     model = make()
     tensors = given()
     with pytest.raises(ramet.errors.ArgumentError) as expected:
@@ -1310,7 +1310,7 @@ class OwnError(Exception):
 
 @BOTH
 @pytest.mark.parametrize("argument", ["clone_function", "call_function"])
-def test_errors_of_ones_own_functions_come_out_as_they_are(clone_model, argument):
+def test_errors_of_user_functions_are_not_wrapped(clone_model, argument):
     def function(layer, *args, **kwargs):
         raise OwnError(layer.name)
 
@@ -1318,7 +1318,7 @@ def test_errors_of_ones_own_functions_come_out_as_they_are(clone_model, argument
         clone_model(mlp(), **{argument: function})
 
 
-# What Keras refuses or loses, each with a row in docs/clone_model.md
+# Cases that Keras refuses or gets wrong, each with a row in docs/clone_model.md
 
 
 KERAS_REFUSES = {
@@ -1336,7 +1336,7 @@ KERAS_REFUSES = {
 
 
 @pytest.mark.parametrize("case", KERAS_REFUSES)
-def test_what_keras_refuses_works(case):
+def test_cases_that_keras_refuses_work(case):
     make, options = KERAS_REFUSES[case]
     model = make()
     if KERAS >= (3, 15) or case not in ("a lambda", "the founding model"):  # older ones run any lambda
@@ -1349,7 +1349,7 @@ def test_what_keras_refuses_works(case):
 
 
 class Fussy(Block):
-    """Its call cannot be tried with a tensor that is only a spec."""
+    """A layer that cannot be called on symbolic tensors."""
 
     def call(self, x, scale=None):
         if scale is None:
@@ -1366,14 +1366,14 @@ class Scaled(keras.Model):
         return self.block(x, scale=2.0)
 
 
-def test_weights_that_cannot_be_carried_yet_are_refused():
+def test_copying_weights_to_an_unbuilt_layer_is_refused():
     model = Scaled(name="model")
     model(np.ones((1, 3), "float32"))
     with untouched(model), pytest.raises(ramet.errors.ArgumentError) as caught:
         ramet.clone_model(model, clone_function=again, weights="copy")
 
     assert str(caught.value) == (
-        "Cannot carry weights to 'block': the layer that stands for it has none before it is called.\n"
+        "Cannot copy weights to 'block': its replacement has no weights before it is called.\n"
         "  found:    a layer of class Fussy, not built\n"
         "  fix: give Fussy a build() method, or leave weights= out."
     )

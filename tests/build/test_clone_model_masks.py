@@ -1,4 +1,4 @@
-"""Masks in clones by function: those that the user passed stay, those that Keras found follow the new graph."""
+"""Masks in clones with functions: explicit masks are kept, masks that Keras found follow the new graph."""
 
 import keras
 import numpy as np
@@ -49,7 +49,7 @@ def names(model):
 
 
 @pytest.mark.parametrize("how", ["made", "loaded", "cloned"])
-def test_an_embedding_without_mask_masks_no_more(how, tmp_path):
+def test_embedding_without_mask_no_longer_masks(how, tmp_path):
     model = embedded()
     if how == "loaded":
         model = loaded(model, tmp_path)
@@ -64,7 +64,7 @@ def test_an_embedding_without_mask_masks_no_more(how, tmp_path):
     np.testing.assert_allclose(outputs(new, IDS)[0], outputs(model.get_layer("lstm"), vectors)[0], rtol=1e-5, atol=1e-6)
 
 
-def test_keras_goes_on_masking():
+def test_keras_still_masks():
     new = keras.models.clone_model(
         embedded(), clone_function=lambda layer: unmasked(layer) if layer.name == "e" else again(layer)
     )
@@ -72,7 +72,7 @@ def test_keras_goes_on_masking():
     assert "not_equal" in names(new)
 
 
-def test_an_embedding_with_a_mask_masks_from_then_on():
+def test_new_embedding_with_a_mask_masks():
     x = keras.Input((5,), dtype="int32", name="ids")
     model = keras.Model(x, layers.LSTM(3, name="lstm")(layers.Embedding(7, 4, name="e")(x)))
     new = ramet.clone_model(
@@ -104,7 +104,7 @@ def test_dropping_a_masking_layer_drops_its_mask(make, function):
 @pytest.mark.parametrize("make", [embedded, masked, masked_sequence], ids=lambda make: make.__name__)
 @pytest.mark.parametrize("function", [None, again, lambda layer: layer], ids=["plain", "again", "same"])
 @pytest.mark.parametrize("calls", [False, True], ids=["", "called"])
-def test_masks_stay_where_nothing_about_them_changes(make, function, calls):
+def test_unchanged_masks_are_kept(make, function, calls):
     model = make()
     call_function = (lambda layer, *args, **kwargs: layer(*args, **kwargs)) if calls else None
     new = ramet.clone_model(model, clone_function=function, call_function=call_function, weights="copy")
@@ -117,7 +117,7 @@ def test_masks_stay_where_nothing_about_them_changes(make, function, calls):
 
 
 @pytest.mark.parametrize("function", [unmasked, lambda layer: layer], ids=["unmasked", "same"])
-def test_a_mask_that_was_passed_by_hand_stays(function):
+def test_explicit_mask_is_kept(function):
     x = keras.Input((5,), dtype="int32", name="ids")
     y = layers.Embedding(7, 4, mask_zero=True, name="e")(x)
     model = keras.Model(x, layers.LSTM(3, name="lstm")(y, mask=ops.equal(x, 1)), name="explicit")
@@ -126,7 +126,7 @@ def test_a_mask_that_was_passed_by_hand_stays(function):
     np.testing.assert_array_equal(outputs(new, IDS)[0], outputs(model, IDS)[0])
 
 
-def test_call_function_is_not_handed_the_masks_that_keras_found():
+def test_call_function_does_not_get_masks_that_keras_found():
     model = embedded()
     handed = []
 

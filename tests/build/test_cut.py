@@ -1,4 +1,4 @@
-"""`cut`: a sub-model by name, also through nested models and wrappers."""
+"""`cut`: a part of a model, also through nested models and wrappers."""
 
 import keras
 import numpy as np
@@ -24,7 +24,7 @@ def _counters():
     return dict(global_state.get_global_attribute("object_name_uids") or {})
 
 
-def test_by_name_gives_what_keras_gives():
+def test_cut_by_name_equals_the_model_of_keras():
     model = MODELS["image"]()
     x = data_for(model)
 
@@ -34,7 +34,7 @@ def test_by_name_gives_what_keras_gives():
     _same(part, x, keras.Model(model.input, model.get_layer("conv").output)(x))
 
 
-def test_the_part_is_independent_and_the_original_is_as_it_was():
+def test_part_is_independent_and_the_original_is_unchanged():
     model = MODELS["image"]()
     before, counters = ramet.capture(model), _counters()
     calls = [(op.name, len(op._inbound_nodes), len(op._outbound_nodes)) for op in model.operations]
@@ -50,7 +50,7 @@ def test_the_part_is_independent_and_the_original_is_as_it_was():
     assert not np.array_equal(part.get_layer("conv").get_weights()[0], model.get_layer("conv").get_weights()[0])
 
 
-def test_weights_are_equal():
+def test_part_has_the_weights_of_the_original():
     model = MODELS["nested_models"]()
 
     part = ramet.cut(model, outputs="middle")
@@ -60,7 +60,7 @@ def test_weights_are_equal():
 
 
 @pytest.mark.parametrize("path", ["middle", "middle/inner", "middle/inner/d", "middle/d", "d"])
-def test_through_nested_models_at_every_depth(path):
+def test_cut_through_nested_models_at_every_depth(path):
     model = MODELS["nested_models"]()
     x = data_for(model)
     middle, head = model.get_layer("middle"), model.get_layer("d")
@@ -80,7 +80,7 @@ def test_through_nested_models_at_every_depth(path):
     assert_independent(model, part)
 
 
-def test_a_part_through_nested_models_is_saved_and_loaded(tmp_path):
+def test_part_of_nested_models_can_be_saved_and_loaded(tmp_path):
     model = MODELS["nested_models"]()
     part = ramet.cut(model, outputs="middle/inner/d")
 
@@ -102,7 +102,7 @@ def test_a_part_can_be_trained_cloned_and_cut_again():
     assert ramet.cut(part, outputs=part.layers[1].name).layers[0].name == "x"
 
 
-def test_the_second_call_of_a_shared_layer():
+def test_cut_at_the_second_call_of_a_shared_layer():
     model = MODELS["shared_layer"]()
     a, b = data_for(model)
     shared = model.get_layer("shared")
@@ -115,7 +115,7 @@ def test_the_second_call_of_a_shared_layer():
     _same(second, b, shared(b))
 
 
-def test_the_first_call_may_have_its_number():
+def test_first_call_may_be_written_with_its_number():
     model = MODELS["shared_layer"]()
     a, _ = data_for(model)
     shared = model.get_layer("shared")
@@ -129,14 +129,14 @@ def test_the_first_call_may_have_its_number():
     assert [t.name for t in ramet.cut(nested, outputs="inner#1/d#1").inputs] == ["a"]
 
 
-def test_a_number_in_the_name_of_a_layer_is_not_the_number_of_a_call():
+def test_number_in_a_layer_name_is_not_a_call_number():
     x = keras.Input((4,), name="x")
     model = keras.Model(x, keras.layers.Dense(2, name="d")(keras.layers.Dense(3, name="d#1")(x)))
     assert ramet.cut(model, outputs="d#1").output_shape == (None, 3)
     assert ramet.cut(model, outputs="d##1").output_shape == (None, 3)
 
 
-def test_the_second_call_of_a_nested_model():
+def test_cut_at_the_second_call_of_a_nested_model():
     model = MODELS["shared_nested_model"]()
     _, b = data_for(model)
 
@@ -146,7 +146,7 @@ def test_the_second_call_of_a_nested_model():
     _same(part, b, model.get_layer("inner")(b))
 
 
-def test_calls_are_counted_as_capture_counts_them():
+def test_calls_are_numbered_as_in_capture():
     model = MODELS["shared_in_a_chain"]()
     x = data_for(model)
     shared, d = model.get_layer("shared"), model.get_layer("d")
@@ -171,7 +171,7 @@ def test_a_time_distributed_model_is_cut_inside():
     assert_independent(model, part)
 
 
-def test_lists_tuples_and_dicts_of_outputs():
+def test_outputs_may_be_lists_tuples_and_dicts():
     model = MODELS["nested_models"]()
     x = data_for(model)
     middle = model.get_layer("middle")
@@ -213,14 +213,14 @@ def test_inputs_that_are_not_needed_are_dropped():
 
 
 @needs_keras(3, 14, "an input that leads to no output is refused by Keras itself")
-def test_an_unused_input_goes():
+def test_unused_input_is_dropped():
     part = ramet.cut(MODELS["unused_input"](), outputs="d")
 
     assert [t.name for t in part.inputs] == ["x"]
 
 
-def test_grad_cam_through_a_nested_backbone():
-    """Features and prediction of a classifier around a nested backbone: in Keras, 'graph disconnected'."""
+def test_grad_cam_works_through_a_nested_backbone():
+    """Plain Keras fails with 'graph disconnected' for a classifier around a nested backbone."""
     i = keras.Input((8, 8, 3), name="i")
     last = layers.Conv2D(4, 3, activation="relu", name="last_conv")(layers.Conv2D(4, 3, name="first_conv")(i))
     backbone = keras.Model(i, layers.BatchNormalization(name="norm")(last), name="backbone")
@@ -238,7 +238,7 @@ def test_grad_cam_through_a_nested_backbone():
 
 
 def test_the_logits_depend_on_the_features_of_the_same_graph():
-    """For Grad-CAM the prediction must be computed from the very features that are returned."""
+    """Grad-CAM needs a prediction that is computed from the returned features."""
     i = keras.Input((4,), name="i")
     hidden = layers.Dense(3, name="hidden")(i)
     backbone = keras.Model(i, layers.Dense(3, name="after")(hidden), name="backbone")
@@ -297,7 +297,7 @@ def test_a_layer_with_two_outputs_gives_both():
     _same(part, x, [x + 1, x])
 
 
-def test_an_input_and_a_raw_operation_can_be_cut_at():
+def test_cut_at_an_input_and_at_a_raw_operation():
     model = MODELS["raw_ops"]()
     x = data_for(model)
 
@@ -314,7 +314,7 @@ def test_a_sequential_model_is_cut():
     _same(part, x, model.layers[0](x))
 
 
-# What cannot be cut.
+# Errors
 
 
 def test_an_unknown_path_names_the_closest():
@@ -324,15 +324,15 @@ def test_an_unknown_path_names_the_closest():
         ramet.cut(model, outputs="middle/iner/d")
 
     assert str(caught.value) == (
-        "Cannot cut 'outer' at 'middle/iner/d': the model has no layer there.\n"
+        "Cannot cut 'outer' at 'middle/iner/d': the model has no layer with this path.\n"
         "  closest:  'middle/inner/d', 'middle/inner', 'middle/d'\n"
-        "  fix: use one of these paths, or list them with print(ramet.capture(model))."
+        "  fix: use one of these paths, or list all paths with print(ramet.capture(model))."
     )
     assert isinstance(caught.value, LookupError)
 
 
 @pytest.mark.parametrize("path", ["shared#3", "shared#0", "other", "", "shared/d"])
-def test_a_path_that_leads_nowhere_is_refused(path):
+def test_unknown_paths_are_refused(path):
     with pytest.raises((ramet.errors.UnknownPathError, ramet.errors.ArgumentError)) as caught:
         ramet.cut(MODELS["shared_layer"](), outputs=path)
 
@@ -340,13 +340,13 @@ def test_a_path_that_leads_nowhere_is_refused(path):
     assert caught.value.fix
 
 
-def test_inside_a_composite_layer_there_is_no_call_graph():
+def test_cut_inside_a_composite_layer_is_refused():
     with pytest.raises(ramet.errors.ArgumentError) as caught:
         ramet.cut(MODELS["composite"](), outputs="block/first")
 
     assert str(caught.value) == (
         "Cannot cut 'composite' at 'block/first': 'block' has no call graph.\n"
-        "  found:    a Block, whose inner layers are called by its own code\n"
+        "  found:    a Block, whose own code calls its inner layers\n"
         "  fix: cut at 'block' itself."
     )
 
@@ -361,24 +361,24 @@ def test_a_subclassed_model_cannot_be_cut():
     assert str(caught.value) == (
         "Cannot cut 'tree': it has no call graph.\n"
         "  expected: a functional or a built Sequential model\n"
-        "  fix: a subclassed model can only be cut in its own code."
+        "  fix: cut a subclassed model in its own code."
     )
 
 
 @pytest.mark.parametrize("given", [3, [None], np.zeros(3), {"a": 1.5}])
 @pytest.mark.parametrize("argument", ["outputs", "inputs"])
-def test_what_is_no_path_layer_or_tensor_is_refused(given, argument):
+def test_other_objects_than_paths_layers_and_tensors_are_refused(given, argument):
     with pytest.raises(ramet.errors.ArgumentError, match="it is not a path, a layer or a tensor"):
         ramet.cut(MODELS["one_dense"](), **({"outputs": "d"} | {argument: given}))
 
 
 @pytest.mark.parametrize("empty", [[], {}, ()])
 def test_an_empty_list_is_refused(empty):
-    with pytest.raises(ramet.errors.ArgumentError, match="names nothing"):
+    with pytest.raises(ramet.errors.ArgumentError, match="outputs= is empty"):
         ramet.cut(MODELS["one_dense"](), outputs=empty)
 
 
-# By layer and by tensor, and from the middle. The oracle is a model made by plain Keras from the same tensors.
+# Cuts by layer, by tensor and from the middle, compared with a model that plain Keras creates from the same tensors
 
 
 def _net():
@@ -390,7 +390,7 @@ def _net():
 
 
 @pytest.mark.parametrize("end", ["a", "b", "add", "c"])
-def test_a_layer_and_a_tensor_stand_for_their_path(end):
+def test_layer_and_tensor_are_accepted_instead_of_a_path(end):
     model, x = _net(), np.random.default_rng(0).normal(size=(3, 4)).astype("float32")
     layer = model.get_layer(end)
     expected = keras.Model(model.input, layer.output)(x)
@@ -402,7 +402,7 @@ def test_a_layer_and_a_tensor_stand_for_their_path(end):
 
 
 @pytest.mark.parametrize("kind", ["path", "layer", "tensor"])
-def test_from_the_middle_gives_what_keras_gives(kind):
+def test_cut_from_the_middle_equals_the_model_of_keras(kind):
     model = _net()
     a, b, c = (model.get_layer(name) for name in "abc")
     start, mid, end = {"path": "abc", "layer": (a, b, c), "tensor": (a.output, b.output, c.output)}[kind]
@@ -419,7 +419,7 @@ def test_from_the_middle_gives_what_keras_gives(kind):
     _same(ramet.clone(part), data, part(data))
 
 
-def test_from_several_tensors_in_a_dict(tmp_path):
+def test_cut_from_several_tensors_in_a_dict(tmp_path):
     model = _net()
     a, b, d = (model.get_layer(name) for name in "abd")
     data = {"left": np.ones((2, 5), "float32"), "right": np.full((2, 5), 2.0, "float32")}
@@ -432,7 +432,7 @@ def test_from_several_tensors_in_a_dict(tmp_path):
     _same(keras.models.load_model(tmp_path / "part.keras"), data, d(data["left"] + data["right"]))
 
 
-def test_from_inside_a_nested_model():
+def test_cut_from_inside_a_nested_model():
     model = MODELS["nested_models"]()
     inner = model.get_layer("middle").get_layer("inner")
     start = inner.output.shape[1:]
@@ -444,7 +444,7 @@ def test_from_inside_a_nested_model():
     _same(part, data, expected)
 
 
-def test_an_own_input_stays_an_input():
+def test_input_of_the_model_stays_an_input():
     model = MODELS["shared_layer"]()
     a, b = data_for(model)
 
@@ -464,7 +464,7 @@ def test_a_sequential_is_cut_from_the_middle():
     _same(part, ops.convert_to_numpy(hidden), model(x))
 
 
-def test_a_shared_layer_needs_the_path_of_a_call():
+def test_shared_layer_is_refused_without_the_path_of_a_call():
     model = MODELS["shared_layer"]()
 
     with pytest.raises(ramet.errors.ArgumentError) as caught:
@@ -473,22 +473,22 @@ def test_a_shared_layer_needs_the_path_of_a_call():
     assert str(caught.value) == (
         "Cannot cut 'siamese' at the layer 'shared': it is called 2 times.\n"
         "  found:    'shared', 'shared#2'\n"
-        "  fix: pass the path of the call that is meant."
+        "  fix: pass the path of one of these calls."
     )
 
 
 @pytest.mark.parametrize("foreign", [lambda: layers.Dense(2), lambda: _net().layers[1], lambda: _net().input])
 @pytest.mark.parametrize("argument", ["outputs", "inputs"])
-def test_what_belongs_to_another_model_is_refused(foreign, argument):
+def test_objects_of_another_model_are_refused(foreign, argument):
     with pytest.raises(ramet.errors.ArgumentError, match="it is not part of the model"):
         ramet.cut(_net(), **({"outputs": "c"} | {argument: foreign()}))
 
 
-def test_an_output_that_needs_other_inputs_is_refused():
+def test_output_that_depends_on_other_inputs_is_refused():
     with pytest.raises(ramet.errors.ArgumentError) as caught:
         ramet.cut(_net(), "c", inputs="b")
 
-    assert caught.value.summary == "Cannot cut 'net' between these layers: 'c' also needs the input 'x'."
+    assert caught.value.summary == "Cannot cut 'net' between these layers: 'c' also depends on the input 'x'."
     assert "add 'x' to inputs=" in caught.value.fix
 
 
@@ -496,7 +496,7 @@ def test_an_output_that_needs_other_inputs_is_refused():
     ("outputs", "inputs", "summary"),
     [
         ("d", ["add", "c"], "no output depends on 'c'"),
-        ("a", "b", "'a' also needs the input 'x'"),
+        ("a", "b", "'a' also depends on the input 'x'"),
         ("c", ["add", "x"], "no output depends on 'x'"),
     ],
 )
@@ -508,7 +508,7 @@ def test_inputs_that_do_not_lead_to_the_outputs_are_refused(outputs, inputs, sum
 def test_a_mask_from_before_the_cut_is_never_lost():
     model = MODELS["embedded_lstm"]()
 
-    with pytest.raises(ramet.errors.ArgumentError, match="also needs the input"):
+    with pytest.raises(ramet.errors.ArgumentError, match="also depends on the input"):
         ramet.cut(model, "lstm", inputs=next(one for one in model.layers if isinstance(one, layers.Embedding)))
 
 

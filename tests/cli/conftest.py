@@ -1,4 +1,4 @@
-"""Commands, run in this process or in one of their own, on files made without Keras."""
+"""Commands, run in this process or a separate one, on files made without Keras."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ from tests.files.build import DENSE_WEIGHTS, archive, dense, one_layer
 
 @dataclass(frozen=True)
 class Done:
-    """What a command answered."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -24,7 +24,7 @@ class Done:
 
 @pytest.fixture
 def ramet(capsys, tmp_path, monkeypatch):
-    """Runs a command in this process, in an empty folder."""
+    """Return a function that runs a command in this process, in an empty folder."""
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments):
@@ -36,16 +36,16 @@ def ramet(capsys, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def heeding_interrupts():
-    """Tests that run in the background of a shell are started with Ctrl-C ignored, and so would be what they start."""
+def handle_interrupts():
+    """Handle Ctrl-C: tests in the background of a shell start with it ignored, and so would their subprocesses."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture
-def spawn(tmp_path, heeding_interrupts):
-    """Runs a command as a user does: a process of its own, in an empty folder."""
+def spawn(tmp_path, handle_interrupts):
+    """Return a function that runs a command as a user does: in a separate process, in an empty folder."""
 
     def run(*arguments, **settings):
         command = [sys.executable, "-m", "ramet", *map(str, arguments)]

@@ -1,4 +1,4 @@
-"""Completion, tried in the shells themselves."""
+"""Shell completion, tested in the shells themselves."""
 
 import shutil
 import subprocess
@@ -16,7 +16,7 @@ def script(ramet, shell, tmp_path):
     return path
 
 
-def asked(*command):
+def output_of(*command):
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert done.stderr == ""
     return done.stdout.split()
@@ -24,11 +24,11 @@ def asked(*command):
 
 def bash(path, *words):
     program = f'source {path}; COMP_WORDS=({" ".join(map(repr, words))}); COMP_CWORD={len(words) - 1}; _ramet; echo "${{COMPREPLY[@]}}"'
-    return asked("bash", "--norc", "-c", program)
+    return output_of("bash", "--norc", "-c", program)
 
 
 def fish(path, line):
-    found = asked("fish", "--no-config", "-c", f"source {path}; complete -C '{line}' | string split -f 1 \\t")
+    found = output_of("fish", "--no-config", "-c", f"source {path}; complete -C '{line}' | string split -f 1 \\t")
     return [word for word in found if not word.endswith(".fish")]
 
 
@@ -40,7 +40,7 @@ def test_bash_completes_commands_options_and_values(ramet, tmp_path):
     assert bash(path, "ramet", "diff", "--m") == ["--markdown"]
     assert bash(path, "ramet", "clone", "--backend", "t") == ["torch", "tensorflow"]
     assert bash(path, "ramet", "--completion", "") == ["bash", "zsh", "fish"]
-    # Nothing offered: bash completes names of files.
+    # Without words, bash completes file names.
     assert bash(path, "ramet", "show", "mod") == []
     assert bash(path, "ramet", "show", "--html", "mod") == []
 
@@ -55,8 +55,8 @@ def test_fish_completes_commands_options_and_values(ramet, tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed; installing it lifts this")
-def test_zsh_takes_the_script_for_its_completion(ramet, tmp_path):
+def test_zsh_registers_the_script(ramet, tmp_path):
     path = script(ramet, "zsh", tmp_path)
 
     program = f"autoload -U compinit; compinit -u -d {tmp_path}/dump; source {path}; echo $_comps[ramet]"
-    assert asked("zsh", "-f", "-c", program) == ["_ramet"]
+    assert output_of("zsh", "-f", "-c", program) == ["_ramet"]

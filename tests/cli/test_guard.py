@@ -1,4 +1,4 @@
-"""The second line of defence: what the scan is told to pass is refused while it is loaded."""
+"""The second line of defense: attacks that pass the scan are refused during loading."""
 
 import argparse
 import contextlib
@@ -18,7 +18,7 @@ import pytest
 
 import ramet._files
 from ramet._cli import loading
-from ramet._keras import safe_load
+from ramet._keras import guard
 from ramet._keras.guard import RefusedError, guarded
 from ramet.errors import UnsafeFileError
 
@@ -48,7 +48,7 @@ def _program(outside):
 
 
 def _shell(outside):
-    os.system(f"touch {outside / 'written'}")  # what is refused is tested
+    os.system(f"touch {outside / 'written'}")  # the refusal is tested
 
 
 def _process(outside):
@@ -86,7 +86,7 @@ def _module(outside):
 
 
 def _thread(outside):
-    """An error in a thread reaches nobody; that it was tried is remembered all the same."""
+    """Read in a thread, where errors are lost; the attempt is recorded anyway."""
     thread = threading.Thread(target=_quietly, args=(outside,))
     thread.start()
     thread.join()
@@ -150,7 +150,7 @@ def _saved_model(outside):
     tf.saved_model.load(str(outside))
 
 
-DEEDS = {
+ATTACKS = {
     "read": _read,
     "write": _write,
     "delete": _delete,
@@ -181,14 +181,14 @@ DEEDS = {
 
 @keras.saving.register_keras_serializable("ramet-tests")
 class Planted(keras.layers.Layer):
-    """A layer that does something else when it is made from a file."""
+    """A layer that runs an attack when it is created from a file."""
 
-    deed = None
+    attack = None
 
     @classmethod
     def from_config(cls, config):
-        if cls.deed is not None:
-            cls.deed()
+        if cls.attack is not None:
+            cls.attack()
         return super().from_config(config)
 
 
@@ -204,7 +204,7 @@ def outside(tmp_path_factory):
 def planted(tmp_path):
     keras.Sequential([keras.Input((2,)), Planted()]).save(tmp_path / "m.keras")
     yield tmp_path / "m.keras"
-    Planted.deed = None
+    Planted.attack = None
 
 
 def _options(**settings):
@@ -217,10 +217,10 @@ def _load(path, **settings):
         return loading.load(copy, options, {})
 
 
-@pytest.mark.parametrize("name", DEEDS)
-def test_nothing_outside_is_reached_while_a_file_is_loaded(planted, outside, name):
+@pytest.mark.parametrize("name", ATTACKS)
+def test_attack_is_refused_during_loading(planted, outside, name):
     before = sorted(path.name for path in outside.iterdir())
-    Planted.deed = lambda: DEEDS[name](outside)
+    Planted.attack = lambda: ATTACKS[name](outside)
 
     with pytest.raises(UnsafeFileError, match="while it was loaded, it tried to"):
         _load(planted)
@@ -228,11 +228,11 @@ def test_nothing_outside_is_reached_while_a_file_is_loaded(planted, outside, nam
     assert sorted(path.name for path in outside.iterdir()) == before
 
 
-def test_an_honest_file_is_loaded(planted):
+def test_harmless_file_is_loaded(planted):
     assert _load(planted).layers[-1].__class__ is Planted
 
 
-def test_a_program_is_refused_when_the_caller_is_being_imported(outside, monkeypatch):
+def test_program_is_refused_while_the_caller_is_imported(outside, monkeypatch):
     """Libraries may start programs while they are imported, but only if their import began under guard."""
     (outside / "ramet_test_caller.py").write_text(
         "import subprocess\n"
@@ -247,15 +247,15 @@ def test_a_program_is_refused_when_the_caller_is_being_imported(outside, monkeyp
         __import__("ramet_test_caller")
 
 
-def test_a_trusted_file_may_do_what_it_likes(planted, outside):
-    Planted.deed = lambda: _write(outside)
+def test_trusted_file_is_not_restricted(planted, outside):
+    Planted.attack = lambda: _write(outside)
 
     _load(planted, trust=True)
 
     assert (outside / "written").exists()
 
 
-def test_afterwards_everything_is_as_before(planted, outside):
+def test_guard_ends_with_the_block(planted, outside):
     _load(planted)
 
     _read(outside)
@@ -276,31 +276,31 @@ def _swapped_after_the_scan(monkeypatch, module, path):
     monkeypatch.setattr(module, "scan", swap)
 
 
-def test_what_is_loaded_is_what_was_scanned(planted, monkeypatch):
-    """A file that is swapped after the scan is not the one that is loaded."""
+def test_scanned_copy_is_loaded(planted, monkeypatch):
+    """A file that is replaced after the scan is not loaded."""
     _swapped_after_the_scan(monkeypatch, ramet._files, planted)
 
     assert _load(planted).layers[-1].__class__ is Planted
     assert planted.read_bytes() == b"something else"
 
 
-def test_verify_in_python_loads_what_it_scanned_too(planted, monkeypatch):
+def test_verify_function_loads_the_scanned_copy(planted, monkeypatch):
     other = planted.with_name("other.keras")
     shutil.copyfile(planted, other)
-    _swapped_after_the_scan(monkeypatch, safe_load, planted)
+    _swapped_after_the_scan(monkeypatch, guard, planted)
 
     assert ramet.verify(planted, other, only="state").ok
     assert planted.read_bytes() == b"something else"
 
 
-def test_verify_in_python_refuses_what_a_file_tries(planted, outside):
-    Planted.deed = lambda: _read(outside)
+def test_verify_function_refuses_an_attack_during_loading(planted, outside):
+    Planted.attack = lambda: _read(outside)
 
     with pytest.raises(UnsafeFileError, match="while it was loaded, it tried to read"):
         ramet.verify(planted, planted)
 
 
-def test_verify_in_python_refuses_an_unsafe_file(tmp_path):
+def test_verify_function_refuses_an_unsafe_file(tmp_path):
     keras.Sequential([keras.Input((2,)), keras.layers.Lambda(lambda x: x)]).save(tmp_path / "m.keras")
 
     for more in ({}, {"backends": [BACKEND]}):
@@ -320,7 +320,7 @@ keras.Sequential([keras.Input((1,), dtype="string"), keras.layers.TextVectorizat
 
 
 @pytest.mark.slow
-def test_honest_files_are_loaded_by_a_command_in_a_fresh_process(tmp_path):
+def test_harmless_files_are_loaded_in_a_fresh_process(tmp_path):
     """Libraries are imported while a file is loaded, which opens files, loads libraries and starts programs."""
 
     # A package in a folder of PYTHONPATH: libraries look for plugins there.

@@ -1,11 +1,11 @@
-"""`ramet show`."""
+"""`ramet show` lists the content of a file."""
 
 import json
 import re
 
 import pytest
 
-from ramet._graph import from_json
+from ramet._graph import Graph
 from tests.files.build import DENSE_WEIGHTS, TINY, archive, dense, legacy, one_layer, weights
 
 pytestmark = pytest.mark.no_backend
@@ -14,18 +14,18 @@ SHOWN = """\
 tiny.keras: tiny (Functional), 10 parameters
   saved by Keras 3.15.1, 2026-01-02@03:04:05
 
-x  Input  (None, 4) float32
-d  Dense  (None, 2) float32  10  <- x  -> output
+  x  Input  (None, 4) float32
+  d  Dense  (None, 2) float32  10  <- x  -> output
 """
 
 
-def test_a_model_is_shown_as_a_tree(ramet, tiny):
+def test_model_is_listed_as_a_tree(ramet, tiny):
     done = ramet("show", tiny)
 
     assert (done.code, done.out, done.err) == (0, SHOWN, "")
 
 
-def test_weights_are_shown_with_range_and_digest(ramet, tiny, other):
+def test_weights_are_listed_with_range_and_digest(ramet, tiny, other):
     shown = [ramet("show", path, "--weights").out.partition("\nWeights\n")[2].split("\n") for path in (tiny, other)]
 
     assert shown[0][0].startswith("  d/kernel  (4, 2) float32  ")
@@ -34,13 +34,14 @@ def test_weights_are_shown_with_range_and_digest(ramet, tiny, other):
     assert shown[0][1] != shown[1][1]
 
 
-def test_the_json_has_the_documented_fields_and_a_graph(ramet, tiny):
+def test_json_has_the_documented_fields_and_a_graph(ramet, tiny):
     record = json.loads(ramet("show", tiny, "--json").out)
 
-    graph = from_json(json.dumps(record.pop("graph")))
+    graph = Graph.from_json(json.dumps(record.pop("graph")))
     assert [call.id for call in graph.calls] == ["x", "d"]
     assert record == {
-        "ramet_show": 1,
+        "ramet": "show",
+        "version": 1,
         "file": "tiny.keras",
         "kind": "model",
         "name": "tiny",
@@ -54,7 +55,7 @@ def test_the_json_has_the_documented_fields_and_a_graph(ramet, tiny):
     }
 
 
-def test_the_json_has_the_weights_when_asked(ramet, tiny):
+def test_json_has_the_weights_on_request(ramet, tiny):
     record = json.loads(ramet("show", tiny, "--json", "--weights").out)
 
     bias = record["weights"][1]
@@ -73,7 +74,7 @@ def test_the_json_has_the_weights_when_asked(ramet, tiny):
     }
 
 
-def test_weights_alone_and_files_of_keras_2_are_shown_as_far_as_they_tell(ramet, tmp_path):
+def test_weights_files_and_files_of_keras_2_are_listed(ramet, tmp_path):
     (tmp_path / "m.weights.h5").write_bytes(weights(DENSE_WEIGHTS, {"layers/dense": "d"}))
     legacy(tmp_path / "old.h5", TINY, {"d": {"d/kernel:0": DENSE_WEIGHTS["layers/dense/vars/0"]}})
 
@@ -83,7 +84,7 @@ def test_weights_alone_and_files_of_keras_2_are_shown_as_far_as_they_tell(ramet,
     assert (old.code, old.out.split("\n")[0]) == (0, "old.h5: tiny (Functional), 8 parameters")
 
 
-def test_names_that_a_terminal_would_act_on_are_escaped_everywhere(ramet, tmp_path):
+def test_terminal_control_characters_are_escaped_everywhere(ramet, tmp_path):
     name = "d\x1b[31m\u202e\x9b\r"
     archive(tmp_path / "evil.keras", one_layer(dense(name)))
     archive(tmp_path / "tiny.keras")
@@ -105,14 +106,14 @@ def test_names_that_a_terminal_would_act_on_are_escaped_everywhere(ramet, tmp_pa
         assert all(line.isprintable() for line in (done.out + done.err).split("\n")), command
 
 
-def test_a_picture_is_written(ramet, tiny, tmp_path):
+def test_picture_is_written(ramet, tiny, tmp_path):
     done = ramet("show", tiny, "--html", "m.html")
 
     assert (done.code, done.out, done.err) == (0, "", "wrote m.html\n")
     assert "</html>" in (tmp_path / "m.html").read_text()
 
 
-def test_draw_goes_from_left_to_right(ramet, tiny, tmp_path):
+def test_picture_has_the_given_direction_and_columns(ramet, tiny, tmp_path):
     sizes = {}
     for name, options in {"down.svg": [], "right.svg": ["--rankdir", "LR"], "folded.svg": ["--columns", "2"]}.items():
         done = ramet("show", tiny, "--draw", name, *options)

@@ -1,18 +1,18 @@
-"""Every architecture of `keras.applications`, with random weights and the smallest input it takes: exact twins."""
+"""Exact twins of every architecture in `keras.applications`, with random weights and the smallest input it takes."""
 
 import keras
 import numpy as np
 import pytest
 
-from tests.support.applications import ARCHITECTURES, each_architecture, made
+from tests.support.applications import ARCHITECTURES, each_architecture, smallest_network
 from tests.support.twins import assert_equal_values, twin_of
 
-# Few distinct shapes: on JAX, every one is compiled on its own.
+# Few distinct shapes: on JAX, each one is compiled separately.
 QUICK = ("MobileNetV2", "ConvNeXtTiny", "ResNet50")
 
 
 def _checked(name):
-    model = made(name)
+    model = smallest_network(name)
     x = np.random.default_rng(0).random((1, *model.input_shape[1:]), "float32")
 
     twin = twin_of(model)
@@ -22,17 +22,17 @@ def _checked(name):
     assert [layer.name for layer in twin.layers] == [layer.name for layer in model.layers]
     assert [variable.path for variable in twin.variables] == [variable.path for variable in model.variables]
     assert_equal_values(model, twin)
-    # Compiled as a whole: called eagerly, JAX compiles one operation after the other.
+    # Compiled as a whole, because eager JAX compiles every operation separately.
     np.testing.assert_array_equal(*(one.predict(x, verbose=0) for one in (model, twin)))
 
 
-def test_the_list_of_architectures_is_found():
+def test_list_of_architectures_is_found():
     assert len(ARCHITECTURES) >= 35
     assert set(QUICK) <= set(ARCHITECTURES)
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_a_quick_architecture_has_an_exact_twin(name):
+def test_quick_architecture_has_an_exact_twin(name):
     _checked(name)
 
 
@@ -44,8 +44,8 @@ def test_every_architecture_has_an_exact_twin(name):
 
 @pytest.mark.zoo
 @pytest.mark.parametrize("name", QUICK)
-def test_a_network_trains_like_its_twin(name):
-    model = made(name)
+def test_network_trains_like_its_twin(name):
+    model = smallest_network(name)
     model.compile("sgd", "sparse_categorical_crossentropy")
     x = np.random.default_rng(0).random((2, *model.input_shape[1:]), "float32")
     y = np.array([0, 1])

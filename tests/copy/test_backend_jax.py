@@ -1,4 +1,4 @@
-"""What only models on JAX have: donated buffers, shardings, keys, traced leftovers, wrapped JAX and Flax functions."""
+"""Features of models on JAX: donated buffers, shardings, keys, dead tracers, wrapped JAX and Flax functions."""
 
 import functools
 import os
@@ -19,7 +19,7 @@ from tests.support.twins import assert_equal_outputs, assert_equal_values, fit_o
 from tests.support.versions import needs_keras
 
 if keras.backend.backend() != "jax":
-    pytest.skip("shardings, donation and keys are JAX's own; the run on JAX covers them", allow_module_level=True)
+    pytest.skip("tests of JAX features; the run on JAX covers them", allow_module_level=True)
 
 import jax
 import jax.numpy as jnp
@@ -28,7 +28,7 @@ X, Y = floats(8, 4), floats(8, 3, seed=1)
 
 
 class Holder:
-    """A plain object, which Keras does not look into."""
+    """A plain object, which Keras does not track."""
 
     def __init__(self, held):
         self.held = held
@@ -38,7 +38,7 @@ class Holder:
 
 
 @pytest.mark.parametrize("first", ["original", "twin"])
-def test_training_either_first_leaves_the_others_buffers_alive(first):
+def test_training_either_side_first_keeps_the_buffers_of_the_other_alive(first):
     model = trained(dense_model(layers.Dense(5), layers.Dropout(0.2), layers.Dense(3)), X, Y, optimizer="adam")
     twin = twin_of(model)
     order = (model, twin) if first == "original" else (twin, model)
@@ -81,7 +81,7 @@ def test_no_buffer_is_common_to_original_and_twin():
     assert not pointers(model) & pointers(twin)
 
 
-def test_a_donated_array_in_an_attribute_is_refused_with_its_path():
+def test_donated_array_in_an_attribute_is_refused_with_its_path():
     model = dense_model()
     gone = jnp.ones(3)
     gone.delete()
@@ -152,7 +152,7 @@ def test_random_keys_are_copied(make):
 # --- Functions --------------------------------------------------------------------------------------------------------
 
 
-def test_a_jitted_function_bound_to_the_layer_runs_on_the_twin():
+def test_jitted_function_bound_to_the_layer_runs_on_the_twin():
     class Fast(layers.Layer):
         def build(self, shape):
             self.scale = self.add_weight(shape=(), initializer="ones")
@@ -176,7 +176,7 @@ def test_a_jitted_function_bound_to_the_layer_runs_on_the_twin():
     np.testing.assert_allclose(numbers([twin.layers[-1].shifted(X)])[0], X + 12, rtol=1e-6)
 
 
-def test_a_jitted_function_keeps_its_static_and_donated_arguments():
+def test_jitted_function_keeps_its_static_and_donated_arguments():
     model = dense_model()
     state = {"factor": 3.0}
 
@@ -193,7 +193,7 @@ def test_a_jitted_function_keeps_its_static_and_donated_arguments():
     assert twin.fast.held is not model.fast.held
 
 
-def test_a_jitted_function_without_state_is_shared():
+def test_jitted_function_without_state_is_shared():
     model = dense_model()
     model.fast = Holder(jax.jit(lambda x: x * 2))
     twin = twin_of(model)
@@ -218,7 +218,7 @@ def test_functions_behind_other_transformations_reach_the_twin(wrap):
     assert not any(np.asarray(part).any() for part in jax.tree.leaves(twin.wrapped.held(x)))
 
 
-def test_a_custom_gradient_is_kept():
+def test_custom_gradient_is_kept():
     @jax.custom_vjp
     def clipped(x):
         return x
@@ -230,7 +230,7 @@ def test_a_custom_gradient_is_kept():
     assert fit_once(model, X, Y) == fit_once(twin, X, Y)
 
 
-def test_dead_tracers_in_attributes_do_not_disturb():
+def test_dead_tracers_in_attributes_are_harmless():
     class Leaky(layers.Layer):
         def call(self, x):
             self.__dict__["last"] = x
@@ -257,7 +257,7 @@ def _jax_call(params, x):
 
 
 # keras JaxLayer
-def test_a_layer_around_a_jax_function_nobody_registered_is_exact_and_trains():
+def test_layer_around_an_unregistered_jax_function_is_exact_and_trains():
     def call(params, inputs):
         return _jax_call(params, inputs)
 
@@ -273,7 +273,7 @@ def test_a_layer_around_a_jax_function_nobody_registered_is_exact_and_trains():
     assert any(twin.layers[-1].params["w"] is variable for variable in twin.layers[-1].trainable_variables)
 
 
-def test_a_jax_layer_with_state_and_training_keeps_both():
+def test_jax_layer_with_state_and_training_keeps_both():
     def call(params, state, rng, inputs, training):
         new = {"mean": 0.9 * state["mean"] + 0.1 * jnp.mean(inputs, 0)} if training else state
         return inputs * params["s"] - state["mean"], new
@@ -289,8 +289,8 @@ def test_a_jax_layer_with_state_and_training_keeps_both():
     assert_equal_values(model, twin)
 
 
-def test_a_flax_module_is_exact_and_trains():
-    linen = pytest.importorskip("flax.linen", reason="flax is not installed; installing it lifts this")
+def test_flax_module_is_exact_and_trains():
+    linen = pytest.importorskip("flax.linen", reason="flax is not installed")
 
     class Net(linen.Module):
         @linen.compact
@@ -301,7 +301,7 @@ def test_a_flax_module_is_exact_and_trains():
 
     model = trained(dense_model(layers.FlaxLayer(Net())), X, Y, optimizer="adam")
     before = values(model)
-    twin = ramet.clone(model)  # without the comparison of attributes: Flax numbers its modules
+    twin = ramet.clone(model)  # without comparing attributes: Flax numbers its modules
     assert_independent(model, twin)
     history = fit_once(twin, X, Y)
 
@@ -311,8 +311,8 @@ def test_a_flax_module_is_exact_and_trains():
     assert_equal_values(model, twin)
 
 
-def test_a_flax_module_with_a_method_and_variables_given_is_exact():
-    linen = pytest.importorskip("flax.linen", reason="flax is not installed; installing it lifts this")
+def test_flax_module_with_a_given_method_and_variables_is_exact():
+    linen = pytest.importorskip("flax.linen", reason="flax is not installed")
     module = linen.Dense(3)
     variables = module.init(jax.random.key(0), jnp.ones((1, 4)))
     model = dense_model(layers.FlaxLayer(module, variables=variables))
@@ -322,8 +322,8 @@ def test_a_flax_module_with_a_method_and_variables_given_is_exact():
     assert_equal_outputs(model, twin, X)
 
 
-@needs_keras(3, 13, "set_random_seed does not begin Keras' global generator anew")
-def test_cloning_leaves_the_global_seed_generator_alone():
+@needs_keras(3, 13, "set_random_seed does not reset Keras' global generator")
+def test_cloning_does_not_use_the_global_seed_generator():
     model = dense_model(layers.Dropout(0.5), layers.Dense(3))
     keras.utils.set_random_seed(3)
     expected = numbers([keras.random.normal((3,))])[0]
@@ -336,7 +336,7 @@ def test_cloning_leaves_the_global_seed_generator_alone():
 
 # --- Distribution -----------------------------------------------------------------------------------------------------
 
-# The number of devices is fixed when JAX starts, so these run in a program of their own, all in one to save starts.
+# The number of devices is fixed when JAX starts, so these tests run in one separate process.
 DISTRIBUTED = """
     import sys
     import jax, keras, numpy as np
@@ -388,7 +388,7 @@ DISTRIBUTED = """
         assert_equal_outputs(model, outside, x)
         again = ramet.clone(outside, name="again", seed=3)
         assert again.get_layer("up").kernel.value.sharding == model.get_layer("up").kernel.value.sharding
-    print("as it should be")
+    print("all checks passed")
 """
 
 
@@ -406,4 +406,4 @@ def test_shardings_layouts_and_commitment_are_kept_over_eight_devices():
         check=False,
     )
 
-    assert "as it should be" in run.stdout, run.stderr[-3000:]
+    assert "all checks passed" in run.stdout, run.stderr[-3000:]

@@ -1,4 +1,4 @@
-"""What only models on TensorFlow have: traced functions, resources, trackables, strategies."""
+"""Features of models on TensorFlow: traced functions, resources, trackables, strategies."""
 
 import keras
 import numpy as np
@@ -7,13 +7,11 @@ from keras import layers
 
 import ramet
 from tests.support.reach import assert_independent
-from tests.support.state_models import assert_says_where, dense_model, floats, numbers, trained, twin_or_refusal
+from tests.support.state_models import assert_gives_path_and_fix, dense_model, floats, numbers, trained, twin_or_refusal
 from tests.support.twins import assert_equal_outputs, assert_equal_values, fit_once, outputs, twin_of, values
 
 if keras.backend.backend() != "tensorflow":
-    pytest.skip(
-        "functions and resources are TensorFlow's own; the run on TensorFlow covers them", allow_module_level=True
-    )
+    pytest.skip("tests of TensorFlow features; the run on TensorFlow covers them", allow_module_level=True)
 
 import tensorflow as tf
 
@@ -21,7 +19,7 @@ X, Y = floats(8, 4), floats(8, 3, seed=1)
 
 
 class Holder:
-    """A plain object: TensorFlow wraps and tracks only what is an attribute of a layer itself."""
+    """A plain object: TensorFlow wraps and tracks only attributes of a layer itself."""
 
     def __init__(self, held):
         self.held = held
@@ -30,7 +28,7 @@ class Holder:
 # --- Compiled functions -----------------------------------------------------------------------------------------------
 
 
-def test_a_model_that_has_run_is_cloned_without_its_compiled_functions():
+def test_model_that_has_run_is_cloned_without_its_compiled_functions():
     model = trained(dense_model(), X, Y, optimizer="adam")
     model.predict(X, verbose=0)
     model.evaluate(X, Y, verbose=0)
@@ -44,11 +42,11 @@ def test_a_model_that_has_run_is_cloned_without_its_compiled_functions():
         np.testing.assert_array_equal(now, was)
 
 
-def test_a_tf_function_kept_in_the_model_runs_on_the_twin():
+def test_tf_function_kept_in_the_model_runs_on_the_twin():
     model = dense_model()
     model.fast = tf.function(lambda x: model(x) * 2)
     model.fast(X)
-    twin = ramet.clone(model)  # without the comparison of attributes: traces belong to the original
+    twin = ramet.clone(model)  # without comparing attributes: traces belong to the original
     assert_independent(model, twin)
     twin.layers[-1].kernel.assign(np.zeros((4, 3)))
 
@@ -69,7 +67,7 @@ class Served(keras.Model):
         return self(x) + 1
 
 
-def test_a_method_behind_tf_function_runs_on_the_twin():
+def test_method_behind_tf_function_runs_on_the_twin():
     model = Served()
     model.serve(X)
     twin = twin_of(model)
@@ -79,7 +77,7 @@ def test_a_method_behind_tf_function_runs_on_the_twin():
     assert not np.array_equal(*numbers((model.serve(X), twin.serve(X))))
 
 
-def test_a_function_that_keeps_its_options_keeps_them_in_the_twin():
+def test_options_of_a_tf_function_are_kept():
     model = dense_model()
     signature = [tf.TensorSpec((None, 4), tf.float32)]
     model.fast = tf.function(lambda x: model(x) * 1, input_signature=signature, reduce_retracing=True, autograph=False)
@@ -93,7 +91,7 @@ def test_a_function_that_keeps_its_options_keeps_them_in_the_twin():
         twin.fast(np.ones((2, 5), "float32"))
 
 
-def test_a_traced_function_is_refused_with_its_path():
+def test_traced_function_is_refused_with_its_path():
     model = dense_model()
     model.traced = Holder(tf.function(lambda x: model(x) * 1).get_concrete_function(tf.TensorSpec((None, 4))))
 
@@ -122,7 +120,7 @@ def test_raw_variables_are_copied():
     assert model.shaped.numpy().tolist() == [[1.0]]
 
 
-def test_a_variable_of_the_twin_is_found_by_gradient_tapes():
+def test_variable_of_the_twin_is_found_by_gradient_tapes():
     model = dense_model()
     model.scale = tf.Variable(2.0)
     twin = twin_of(model)
@@ -135,7 +133,7 @@ def test_a_variable_of_the_twin_is_found_by_gradient_tapes():
     assert theirs is None
 
 
-def test_a_tf_module_is_copied_with_its_variables():
+def test_tf_module_is_copied_with_its_variables():
     class Scale(tf.Module):
         def __init__(self):
             super().__init__(name="scale")
@@ -157,7 +155,7 @@ def test_a_tf_module_is_copied_with_its_variables():
     assert numbers([model.scale(X)])[0].any()
 
 
-def test_a_tf_random_generator_goes_on_alike_and_is_reseeded():
+def test_tf_random_generator_continues_alike_and_is_reseeded():
     model = dense_model()
     model.noise = tf.random.Generator.from_seed(3)
     model.noise.normal((2,))
@@ -182,15 +180,15 @@ def test_a_tf_random_generator_goes_on_alike_and_is_reseeded():
     ],
     ids=["static", "mutable", "dense", "vocabulary"],
 )
-def test_a_lookup_table_of_the_users_is_copied(make):
+def test_user_defined_lookup_table_is_copied(make):
     model = dense_model()
     model.table = make()
     if hasattr(model.table, "insert"):
         model.table.insert(tf.constant(["a", "b"]), tf.constant([1, 2]))
     twin = ramet.clone(model)
-    asked = tf.constant(["b", "a", "z"])
+    keys = tf.constant(["b", "a", "z"])
 
-    np.testing.assert_array_equal(*numbers((model.table.lookup(asked), twin.table.lookup(asked))))
+    np.testing.assert_array_equal(*numbers((model.table.lookup(keys), twin.table.lookup(keys))))
     if hasattr(twin.table, "insert"):
         twin.table.insert(tf.constant(["z"]), tf.constant([9]))
         assert int(model.table.lookup(tf.constant(["z"]))[0]) == -1
@@ -246,7 +244,7 @@ def test_lists_and_dicts_that_tensorflow_wraps_are_tracked_in_the_twin():
 # --- Checkpoints and SavedModels --------------------------------------------------------------------------------------
 
 
-def test_a_checkpoint_of_the_twin_is_written_and_read(tmp_path):
+def test_checkpoint_of_the_twin_is_written_and_read(tmp_path):
     model = trained(dense_model(), X, Y, optimizer="adam")
     twin = twin_of(model)
     path = tf.train.Checkpoint(model=twin).save(str(tmp_path / "checkpoint"))
@@ -258,7 +256,7 @@ def test_a_checkpoint_of_the_twin_is_written_and_read(tmp_path):
     assert_equal_outputs(model, twin, X)
 
 
-def test_a_checkpoint_of_the_original_is_read_into_the_twin(tmp_path):
+def test_checkpoint_of_the_original_is_read_into_the_twin(tmp_path):
     model = dense_model()
     twin = twin_of(model)
     model.layers[-1].kernel.assign(floats(4, 3, seed=9))
@@ -268,7 +266,7 @@ def test_a_checkpoint_of_the_original_is_read_into_the_twin(tmp_path):
     assert_equal_outputs(model, twin, X)
 
 
-def test_a_twin_exports_as_a_saved_model(tmp_path):
+def test_twin_exports_as_a_saved_model(tmp_path):
     model = dense_model(layers.Dense(3), layers.BatchNormalization())
     model.predict(X, verbose=0)
     twin = twin_of(model)
@@ -279,7 +277,7 @@ def test_a_twin_exports_as_a_saved_model(tmp_path):
 
 
 # tf#37234
-def test_a_reloaded_saved_model_is_exact_or_refused_with_its_path(tmp_path):
+def test_reloaded_saved_model_is_exact_or_refused_with_its_path(tmp_path):
     dense_model().export(tmp_path / "exported", verbose=False)
     layer = layers.TFSMLayer(tmp_path / "exported", call_endpoint="serve")
     inputs = keras.Input((4,))
@@ -287,7 +285,7 @@ def test_a_reloaded_saved_model_is_exact_or_refused_with_its_path(tmp_path):
 
     twin, error = twin_or_refusal(model)
     if error is not None:
-        assert_says_where(error, model)
+        assert_gives_path_and_fix(error, model)
         return
     before = outputs(model, X)[0]
     assert_equal_values(model, twin)
@@ -298,7 +296,7 @@ def test_a_reloaded_saved_model_is_exact_or_refused_with_its_path(tmp_path):
     np.testing.assert_array_equal(outputs(model, X)[0], before)
 
 
-def test_a_reloaded_saved_model_can_be_shared(tmp_path):
+def test_reloaded_saved_model_can_be_shared(tmp_path):
     dense_model().export(tmp_path / "exported", verbose=False)
     layer = layers.TFSMLayer(tmp_path / "exported", call_endpoint="serve")
     inputs = keras.Input((4,))
@@ -312,7 +310,7 @@ def test_a_reloaded_saved_model_can_be_shared(tmp_path):
 # --- Strategies -------------------------------------------------------------------------------------------------------
 
 
-def test_a_model_made_under_the_default_strategy_is_exact():
+def test_model_created_under_the_default_strategy_is_exact():
     with tf.distribute.get_strategy().scope():
         model = trained(dense_model(), X, Y, optimizer="adam")
     twin = twin_of(model)
@@ -329,7 +327,7 @@ def test_a_model_made_under_the_default_strategy_is_exact():
     ],
     ids=["one_device", "mirrored"],
 )
-def test_a_model_made_under_a_strategy_is_exact_or_refused_with_its_path(make):
+def test_model_created_under_a_strategy_is_exact_or_refused_with_its_path(make):
     strategy = make()
     with strategy.scope():
         model = dense_model()
@@ -339,7 +337,7 @@ def test_a_model_made_under_a_strategy_is_exact_or_refused_with_its_path(make):
     with strategy.scope():
         twin, error = twin_or_refusal(model)
     if error is not None:
-        assert_says_where(error, model)
+        assert_gives_path_and_fix(error, model)
         return
     assert_equal_values(model, twin)
     before = values(model)
@@ -358,11 +356,11 @@ def test_cloning_inside_a_tf_function_is_refused():
         ramet.clone(model)
         return tf.constant(1)
 
-    with pytest.raises(Exception, match=r"clone outside of tf\.function"):  # TensorFlow wraps what is raised there
+    with pytest.raises(Exception, match=r"clone outside of tf\.function"):  # TensorFlow wraps exceptions there
         inside()
 
 
-def test_symbolic_tensors_left_behind_by_a_trace_do_not_disturb():
+def test_symbolic_tensors_left_by_a_trace_are_harmless():
     class Leaky(layers.Layer):
         def call(self, x):
             self.__dict__["last"] = x

@@ -1,4 +1,4 @@
-"""What only models on torch have: parameters, modules, hooks, buffers, views of memory."""
+"""Features of models on torch: parameters, modules, hooks, buffers, views of memory."""
 
 import copy
 import functools
@@ -9,11 +9,11 @@ import pytest
 from keras import layers
 
 import ramet
-from tests.support.state_models import assert_says_where, dense_model, floats, numbers, trained, twin_or_refusal
+from tests.support.state_models import assert_gives_path_and_fix, dense_model, floats, numbers, trained, twin_or_refusal
 from tests.support.twins import assert_equal_outputs, assert_equal_values, fit_once, outputs, same_random_state, twin_of
 
 if keras.backend.backend() != "torch":
-    pytest.skip("torch modules and hooks are torch's own; the run on torch covers them", allow_module_level=True)
+    pytest.skip("tests of torch features; the run on torch covers them", allow_module_level=True)
 
 import torch
 from torch import nn
@@ -22,14 +22,14 @@ X, Y = floats(8, 4), floats(8, 3, seed=1)
 
 
 class Holder:
-    """A plain object: Keras wraps a module only where it is an attribute of a layer itself."""
+    """A plain object: Keras wraps a module only if it is an attribute of a layer itself."""
 
     def __init__(self, held):
         self.held = held
 
 
 def wrapped(module, shape=(4,)):
-    """A functional model around one torch module."""
+    """Return a functional model around one torch module."""
     was_training = module.training
     with torch.no_grad():
         output_shape = (None, *module.eval()(torch.ones(2, *shape)).shape[1:])
@@ -79,7 +79,7 @@ def test_torch_finds_every_parameter_of_the_twin_and_none_of_the_original():
     assert list(model.state_dict()) == list(twin.state_dict())
 
 
-def test_a_torch_optimizer_trains_the_twin_alone():
+def test_torch_optimizer_trains_the_twin_alone():
     model = dense_model()
     before = outputs(model, X)[0]
     twin = twin_of(model)
@@ -92,7 +92,7 @@ def test_a_torch_optimizer_trains_the_twin_alone():
     assert not np.array_equal(outputs(twin, X)[0], before)
 
 
-def test_state_dicts_go_from_original_to_twin_and_back():
+def test_state_dicts_load_from_original_to_twin_and_back():
     model = dense_model()
     twin = twin_of(model)
     model.layers[-1].kernel.assign(floats(4, 3, seed=5))
@@ -118,7 +118,7 @@ def test_original_and_named_twin_register_all_their_parameters_in_one_model(make
     assert all(p.grad is None for p in both.parameters())
 
 
-def test_a_named_twin_in_a_subclassed_model_registers_all_parameters():
+def test_named_twin_in_a_subclassed_model_registers_all_parameters():
     class Both(keras.Model):
         def __init__(self, online):
             super().__init__()
@@ -136,7 +136,7 @@ def test_a_named_twin_in_a_subclassed_model_registers_all_parameters():
     assert_equal_outputs(model, twin, X)
 
 
-def test_a_model_in_half_precision_or_channels_last_keeps_its_layout():
+def test_model_in_half_precision_or_channels_last_keeps_its_layout():
     layer = layers.Conv2D(4, 3)
     layer.build((None, 8, 8, 3))
     layer._kernel.value.data = layer._kernel.value.data.contiguous(memory_format=torch.channels_last)
@@ -146,7 +146,7 @@ def test_a_model_in_half_precision_or_channels_last_keeps_its_layout():
     np.testing.assert_array_equal(*numbers((layer._kernel, twin._kernel)))
 
 
-def test_modules_on_the_meta_device_stay_there():
+def test_modules_on_the_meta_device_stay_on_it():
     model = keras.Sequential([keras.Input((4,)), layers.Dense(3)])
     model.probe = Holder(nn.Linear(2, 2, device="meta"))
     twin = twin_of(model)
@@ -199,7 +199,7 @@ def test_backward_hooks_of_a_module_fire_in_the_twin():
     assert twin.layers[-1].module.grads == [twin.layers[-1].module]
 
 
-def test_a_hook_can_be_removed_on_either_side():
+def test_hook_can_be_removed_on_either_side():
     model = dense_model()
     handle = model.layers[-1].register_forward_hook(lambda module, args, output: output * 0)
     twin = twin_of(model)
@@ -209,7 +209,7 @@ def test_a_hook_can_be_removed_on_either_side():
     assert not outputs(twin, X)[0].any()
 
 
-def test_a_handle_kept_in_the_model_removes_the_hook_of_the_twin():
+def test_handle_kept_in_the_model_removes_the_hook_of_the_twin():
     model = dense_model()
     model.handle = model.layers[-1].register_forward_hook(lambda module, args, output: output * 0)
     twin = twin_of(model)
@@ -232,7 +232,7 @@ def test_hooks_on_a_tensor_are_kept():
     assert (twin.norms, norms) == ([0.0], [])
 
 
-def test_a_hook_that_holds_the_model_holds_the_twin():
+def test_hook_that_holds_the_model_holds_the_twin():
     model = dense_model()
 
     def hook(module, args, output):
@@ -246,7 +246,7 @@ def test_a_hook_that_holds_the_model_holds_the_twin():
     np.testing.assert_allclose(outputs(twin, X)[0] - outputs(model, X)[0], 4.0, rtol=1e-5)
 
 
-def test_a_hook_that_is_a_bound_method_is_bound_to_the_twin():
+def test_hook_that_is_a_bound_method_is_bound_to_the_twin():
     class Counting(layers.Dense):
         def __init__(self, units):
             super().__init__(units)
@@ -264,7 +264,7 @@ def test_a_hook_that_is_a_bound_method_is_bound_to_the_twin():
     assert (model.layers[-1].count, twin.layers[-1].count) == (0, 1)
 
 
-def test_a_hook_that_is_a_partial_is_kept():
+def test_hook_that_is_a_partial_is_kept():
     def scale(factor, module, args, output):
         return output * factor
 
@@ -339,7 +339,7 @@ MODULES = {
 
 
 @pytest.mark.parametrize("kind", MODULES)
-def test_a_wrapped_module_is_exact(kind):
+def test_wrapped_module_is_exact(kind):
     make, shape = MODULES[kind]
     model = wrapped(make(), shape)
     x = floats(6, *shape)
@@ -357,7 +357,7 @@ def test_a_wrapped_module_is_exact(kind):
 
 # keras PR#23048
 @pytest.mark.parametrize("kind", ["sequential", "batch_norm", "tied", "weight_norm"])
-def test_a_wrapped_module_trains_alike_and_apart(kind):
+def test_wrapped_module_trains_alike_and_independently(kind):
     make, shape = MODULES[kind]
     model = wrapped(make(), shape)
     y = outputs(model, X, training=False)[0] + 1
@@ -380,7 +380,7 @@ def test_tied_parameters_of_a_module_stay_tied():
     assert not any(key.endswith("scratch") for key in twin.state_dict())
 
 
-def test_a_wrapped_variable_is_the_modules_parameter():
+def test_wrapped_variable_is_the_parameter_of_the_module():
     model = wrapped(nn.Linear(4, 3))
     twin = twin_of(model)
     layer = twin.layers[-1]
@@ -391,7 +391,7 @@ def test_a_wrapped_variable_is_the_modules_parameter():
     assert model.layers[-1].module.weight.any()
 
 
-def test_a_hook_on_a_parametrised_module_reaches_the_twin_and_not_the_original():
+def test_hook_on_a_parametrized_module_reaches_the_twin_and_not_the_original():
     module = nn.utils.parametrizations.weight_norm(nn.Linear(4, 3))
     model = wrapped(module)
     model.__dict__["seen"] = seen = []
@@ -403,7 +403,7 @@ def test_a_hook_on_a_parametrised_module_reaches_the_twin_and_not_the_original()
     assert twin.seen == [twin.layers[-1].module]
 
 
-def test_a_module_that_is_a_bare_attribute_is_copied():
+def test_module_that_is_a_bare_attribute_is_copied():
     model = dense_model()
     model.side = nn.Linear(4, 3)
     twin = twin_of(model)
@@ -414,7 +414,7 @@ def test_a_module_that_is_a_bare_attribute_is_copied():
     assert [n for n, _ in twin.named_parameters()] == [n for n, _ in model.named_parameters()]
 
 
-def test_a_module_in_eval_mode_stays_in_eval_mode():
+def test_module_in_eval_mode_stays_in_eval_mode():
     model = wrapped(nn.Sequential(nn.Linear(4, 3), nn.Dropout(0.5)).eval())
     model.layers[-1].module[0].train()
     twin = twin_of(model)
@@ -422,15 +422,15 @@ def test_a_module_in_eval_mode_stays_in_eval_mode():
     assert [m.training for m in twin.modules()] == [m.training for m in model.modules()]
 
 
-@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # torch's own word on its script modules
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # torch deprecates script modules
 @pytest.mark.filterwarnings("ignore:`torch.jit:FutureWarning")
-def test_a_scripted_or_traced_module_is_exact_or_refused_with_its_path():
+def test_scripted_or_traced_module_is_exact_or_refused_with_its_path():
     for module in (torch.jit.script(nn.Linear(4, 3)), torch.jit.trace(nn.Linear(4, 3), torch.ones(1, 4))):
         model = dense_model()
         model.scripted = Holder(module)
         twin, error = twin_or_refusal(model)
         if error is not None:
-            assert_says_where(error, model)
+            assert_gives_path_and_fix(error, model)
             continue
 
         x = torch.ones(2, 4)
@@ -440,12 +440,12 @@ def test_a_scripted_or_traced_module_is_exact_or_refused_with_its_path():
         assert module.weight.any()
 
 
-def test_a_module_behind_torch_compile_is_exact_or_refused_with_its_path():
+def test_module_behind_torch_compile_is_exact_or_refused_with_its_path():
     model = dense_model()
     model.fast = Holder(torch.compile(nn.Linear(4, 3), backend="eager"))
     twin, error = twin_or_refusal(model)
     if error is not None:
-        assert_says_where(error, model)
+        assert_gives_path_and_fix(error, model)
         return
 
     x = torch.ones(2, 4)
@@ -458,10 +458,10 @@ def test_a_module_behind_torch_compile_is_exact_or_refused_with_its_path():
         assert torch.equal(model.fast.held(x), before)
 
 
-def test_an_fx_graph_module_is_exact():
+def test_fx_graph_module_is_exact():
     module = torch.fx.symbolic_trace(nn.Sequential(nn.Linear(4, 3), nn.ReLU()))
     model = wrapped(module)
-    twin = ramet.clone(model)  # without the comparison of classes: every graph module has one of its own
+    twin = ramet.clone(model)  # without comparing classes: every graph module has its own
 
     assert type(twin.layers[-1].module).__name__ == type(module).__name__
     assert_equal_outputs(model, twin, X)
@@ -476,7 +476,7 @@ def test_an_fx_graph_module_is_exact():
     assert twin.layers[-1].module.graph.owning_module is not module
 
 
-def test_a_module_with_a_deepcopy_of_its_own_is_asked():
+def test_deepcopy_method_of_a_module_is_called():
     class Own(nn.Linear):
         def __deepcopy__(self, memo):
             new = Own(self.in_features, self.out_features)
@@ -492,7 +492,7 @@ def test_a_module_with_a_deepcopy_of_its_own_is_asked():
     assert torch.equal(twin.own.held.weight, model.own.held.weight)
 
 
-def test_a_lazy_module_stays_lazy():
+def test_lazy_module_stays_lazy():
     model = dense_model()
     model.lazy = Holder(nn.LazyLinear(3))
     twin = ramet.clone(model)
@@ -505,7 +505,7 @@ def test_a_lazy_module_stays_lazy():
 # --- Memory and generators --------------------------------------------------------------------------------------------
 
 
-def test_views_of_one_memory_stay_views_of_one_memory():
+def test_tensors_that_share_memory_share_memory_in_the_twin():
     model = dense_model()
     whole = torch.arange(10.0)
     model.whole, model.part, model.other = whole, whole[2:6], whole.view(2, 5)[:, 1]
@@ -517,7 +517,7 @@ def test_views_of_one_memory_stay_views_of_one_memory():
     assert torch.equal(model.part, torch.tensor([2.0, 3.0, 4.0, 5.0]))
 
 
-def test_a_view_copied_before_its_base_is_still_a_view():
+def test_view_copied_before_its_base_is_still_a_view():
     model = dense_model()
     whole = torch.arange(10.0)
     model.part, model.whole = whole[2:6], whole
@@ -542,10 +542,10 @@ def test_a_view_copied_before_its_base_is_still_a_view():
         lambda: torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8),
         lambda: torch.ones(3, dtype=torch.float8_e4m3fn),
     ],
-    ids=["transposed", "expanded", "sparse", "csr", "complex", "bool", "scalar", "empty", "quantised", "float8"],
+    ids=["transposed", "expanded", "sparse", "csr", "complex", "bool", "scalar", "empty", "quantized", "float8"],
 )
 @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta state")
-@pytest.mark.filterwarnings("ignore:.*quantiz.*")  # torch is retiring its quantised tensors
+@pytest.mark.filterwarnings("ignore:.*quantiz.*")  # torch is retiring its quantized tensors
 def test_tensors_of_every_kind_are_copied(make):
     model = dense_model()
     model.__dict__["held"] = make()
@@ -569,7 +569,7 @@ def test_tensors_of_every_kind_are_copied(make):
     )
 
 
-def test_a_tensor_that_was_computed_is_a_leaf_in_the_twin():
+def test_tensor_that_was_computed_is_a_leaf_in_the_twin():
     model = dense_model()
     model.__dict__["last"] = model(X)
     twin = twin_of(model)
@@ -578,7 +578,7 @@ def test_a_tensor_that_was_computed_is_a_leaf_in_the_twin():
     assert torch.equal(twin.last, model.last)
 
 
-def test_a_torch_generator_goes_on_alike_and_is_reseeded():
+def test_torch_generator_continues_alike_and_is_reseeded():
     model = dense_model()
     model.generator = torch.Generator().manual_seed(5)
     torch.rand(3, generator=model.generator)
@@ -590,7 +590,7 @@ def test_a_torch_generator_goes_on_alike_and_is_reseeded():
     assert other.generator.initial_seed() == again.generator.initial_seed()
 
 
-def test_cloning_leaves_torchs_random_state_and_grad_mode_alone():
+def test_cloning_does_not_change_the_random_state_and_grad_mode_of_torch():
     model = trained(dense_model(layers.Dropout(0.5), layers.Dense(3)), X, Y, optimizer="adam")
     before = torch.get_rng_state()
     twin_of(model)
@@ -601,7 +601,7 @@ def test_cloning_leaves_torchs_random_state_and_grad_mode_alone():
 
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode, torch.enable_grad])
-def test_a_twin_made_under_any_grad_mode_trains(mode):
+def test_twin_made_under_any_grad_mode_trains(mode):
     model = dense_model()
     with mode():
         twin = ramet.clone(model)
@@ -610,7 +610,7 @@ def test_a_twin_made_under_any_grad_mode_trains(mode):
     assert all(v.value.requires_grad and v.value.grad is not None for v in twin.trainable_variables)
 
 
-def test_a_torch_optimizer_kept_in_the_model_follows_the_twins_parameters():
+def test_torch_optimizer_kept_in_the_model_follows_the_twins_parameters():
     model = dense_model()
     model.torch_optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
     model(X).sum().backward()
@@ -630,7 +630,7 @@ def test_a_torch_optimizer_kept_in_the_model_follows_the_twins_parameters():
     assert_equal_outputs(model, twin, X)
 
 
-def test_a_model_whose_class_is_also_a_plain_module_works_inside_torch_code():
+def test_twin_works_inside_a_plain_torch_module():
     class Net(nn.Module):
         def __init__(self, part):
             super().__init__()

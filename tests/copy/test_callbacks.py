@@ -1,4 +1,4 @@
-"""Cloning inside Keras callbacks, where on JAX the values stand beside the model: exact, and training goes on as before."""
+"""Clones made in Keras callbacks, where JAX keeps the values outside of the model: exact, without effect on training."""
 
 import functools
 
@@ -31,7 +31,7 @@ def _model(**options):
 
 
 def _synced(model):
-    """What the model holds, put back into its variables first. To be called after cloning: it must not be needed."""
+    """Write the values back to the variables and return them. Called only after cloning, which must work without it."""
     if hasattr(model, "jax_state_sync"):
         model.jax_state_sync()
     variables = [*model.variables, *model.metrics_variables, *model.optimizer.variables]
@@ -39,7 +39,7 @@ def _synced(model):
 
 
 class Cloner(keras.callbacks.Callback):
-    """Clones at the named events, and looks at the original only afterwards."""
+    """Clone at these events, and read the original only afterwards."""
 
     def __init__(self, events, pick=lambda model: model, sync=True):
         super().__init__()
@@ -72,7 +72,7 @@ def _assert_holds(twin, seen):
 
 @functools.cache
 def _alone():
-    """What the run gives without any clone: history, predictions, and the values afterwards."""
+    """Return the results of the run without any clone: history, predictions, and the final values."""
     model = _model()
     return *_run(model, []), values(model)
 
@@ -97,7 +97,7 @@ def _assert_as_alone(model, found):
     ],
     ids=lambda events: events[0],
 )
-def test_a_clone_in_a_callback_is_exact_and_changes_nothing(events):
+def test_clone_in_a_callback_is_exact_and_changes_nothing(events):
     model = _model()
     cloner = Cloner(events)
 
@@ -109,7 +109,7 @@ def test_a_clone_in_a_callback_is_exact_and_changes_nothing(events):
     _assert_as_alone(model, found)
 
 
-def test_a_clone_in_every_callback_without_a_sync_leaves_training_alone():
+def test_clone_in_every_callback_without_a_sync_does_not_affect_training():
     model = _model()
     cloner = Cloner(EVENTS, sync=False)
 
@@ -120,9 +120,10 @@ def test_a_clone_in_every_callback_without_a_sync_leaves_training_alone():
 
 
 @pytest.mark.skipif(
-    keras.backend.backend() == "torch", reason="Keras ignores steps_per_execution on torch; the other backends run this"
+    keras.backend.backend() == "torch",
+    reason="Keras ignores steps_per_execution on torch; the other backends cover this",
 )
-def test_several_steps_in_one_execution():
+def test_clone_with_several_steps_per_execution_is_exact():
     model = _model(steps_per_execution=3)
     cloner = Cloner(["on_train_batch_end", "on_test_batch_end", "on_predict_batch_end"])
 
@@ -134,7 +135,7 @@ def test_several_steps_in_one_execution():
     _assert_as_alone(model, found)
 
 
-def test_a_clone_of_a_model_inside_the_model_that_runs_is_exact():
+def test_clone_of_a_model_inside_the_running_model_is_exact():
     model = _model()
     seen = []
 
@@ -155,7 +156,7 @@ def test_a_clone_of_a_model_inside_the_model_that_runs_is_exact():
             np.testing.assert_array_equal(old, keras.ops.convert_to_numpy(new))
 
 
-def test_a_clone_of_one_layer_and_of_the_optimizer_in_a_callback_are_exact():
+def test_clone_of_one_layer_and_of_the_optimizer_in_a_callback_are_exact():
     model = _model()
     layer = Cloner(["on_train_batch_end"], pick=lambda model: model.layers[-1], sync=False)
     optimizer = Cloner(["on_train_batch_end"], pick=lambda model: model.optimizer)
@@ -167,7 +168,7 @@ def test_a_clone_of_one_layer_and_of_the_optimizer_in_a_callback_are_exact():
             np.testing.assert_array_equal(keras.ops.convert_to_numpy(old), keras.ops.convert_to_numpy(new))
 
 
-def test_a_twin_made_in_a_callback_trains_on_from_there():
+def test_twin_made_in_a_callback_continues_training_from_there():
     model, alone = _model(), _model()
     cloner = Cloner(["on_epoch_end"], sync=False)
     same_random_state()
@@ -185,7 +186,7 @@ def test_a_twin_made_in_a_callback_trains_on_from_there():
     assert_equal_values(alone, twin)
 
 
-def test_a_twin_is_run_inside_the_callback_that_made_it():
+def test_twin_can_be_run_in_the_callback_that_made_it():
     model, alone = _model(), _model()
     found = []
 
@@ -205,7 +206,7 @@ def test_a_twin_is_run_inside_the_callback_that_made_it():
     assert_equal_values(model, alone)
 
 
-def test_the_callback_may_hold_the_twin_on_the_model_itself():
+def test_callback_may_store_the_twin_on_the_model():
     model = _model()
 
     class Keep(keras.callbacks.Callback):

@@ -1,4 +1,4 @@
-"""CASES.md, "Classes, flags, attributes": every row, and other flags and attributes of the same kinds."""
+"""Cases in tests/CASES.md, "Classes, flags and attributes", and other flags and attributes of the same kinds."""
 
 import abc
 import collections
@@ -24,7 +24,7 @@ X = numbers(2, 3)
 
 
 class KwModel(keras.Model):
-    """A functional model of another class, with an argument of its own and its own training."""
+    """A functional model of another class, with its own argument and its own training."""
 
     def __init__(self, *args, alpha=0.5, **kwargs):
         super().__init__(*args, **kwargs)
@@ -36,7 +36,7 @@ class KwModel(keras.Model):
         return super().train_step(*args, **kwargs)
 
 
-def test_a_subclass_of_functional_keeps_its_class_its_training_and_its_attributes():
+def test_subclass_of_functional_keeps_its_class_train_step_and_attributes():
     # tf#39856
     inputs = keras.Input((3,))
     model = KwModel(inputs, layers.Dense(1)(inputs), alpha=0.25)
@@ -50,14 +50,14 @@ def test_a_subclass_of_functional_keeps_its_class_its_training_and_its_attribute
 
 
 class Backbone(keras.Model):
-    """As published backbones are written: functional inside, with its own `get_config`."""
+    """A backbone like published ones: functional inside, with its own `get_config`."""
 
     def __init__(self, units, **kwargs):
         second = layers.Dense(units, name="second")
         first = layers.Dense(units, name="first")
         inputs = keras.Input((3,))
         super().__init__(inputs, second(first(inputs)), **kwargs)
-        self.second = second  # attributes in another order than the graph
+        self.second = second  # attributes in a different order than the graph
         self.first = first
         self.units = units
 
@@ -68,7 +68,7 @@ class Backbone(keras.Model):
         return f"{self.units} units"
 
 
-def test_a_subclass_with_its_own_get_config_keeps_its_class_and_methods():
+def test_subclass_with_its_own_get_config_keeps_its_class_and_methods():
     model = Backbone(4)
 
     twin = twin_of(model)
@@ -78,7 +78,7 @@ def test_a_subclass_with_its_own_get_config_keeps_its_class_and_methods():
     assert_alike(model, twin, X)
 
 
-def test_a_subclass_whose_attributes_stand_in_another_order_keeps_the_order_of_its_weights():
+def test_subclass_with_reordered_attributes_keeps_the_order_of_its_weights():
     # tfjs#1748, keras#7906
     model = scramble(Backbone(4))
 
@@ -89,7 +89,7 @@ def test_a_subclass_whose_attributes_stand_in_another_order_keeps_the_order_of_i
     assert_alike(model, twin, X)
 
 
-def test_a_backbone_inside_another_model_keeps_its_class():
+def test_backbone_inside_another_model_keeps_its_class():
     inputs = keras.Input((3,))
     model = keras.Model(inputs, layers.Dense(1)(Backbone(4, name="backbone")(inputs)))
 
@@ -106,7 +106,7 @@ class Stack(keras.Sequential):
         self.note = note
 
 
-def test_a_subclass_of_sequential_keeps_its_class():
+def test_subclass_of_sequential_keeps_its_class():
     model = Stack([keras.Input((3,)), layers.Dense(2)], note="kept")
 
     twin = twin_of(model)
@@ -143,7 +143,7 @@ class WithMetaclass(Mixin, keras.Layer, metaclass=type("Both", (Meta, type(keras
 
     @abc.abstractmethod
     def unused(self):
-        """Abstract: no more can be made by calling the class."""
+        """Abstract, so the class cannot be instantiated."""
 
     def call(self, x):
         return x * self.hidden
@@ -154,7 +154,7 @@ class Concrete(WithMetaclass):
         return None
 
 
-def test_a_layer_with_a_mixin_a_metaclass_properties_and_cached_properties():
+def test_layer_with_a_mixin_a_metaclass_and_properties_is_copied():
     layer = Concrete()
     layer.cached.append("seen")
     model = keras.Sequential([keras.Input((3,)), layer])
@@ -167,7 +167,7 @@ def test_a_layer_with_a_mixin_a_metaclass_properties_and_cached_properties():
 
 
 class Alike:
-    """All of them are equal."""
+    """All instances are equal."""
 
     def __init__(self, number):
         self.number = number
@@ -179,7 +179,7 @@ class Alike:
         return 7
 
 
-def test_objects_that_call_themselves_equal_are_not_taken_for_each_other():
+def test_objects_that_compare_equal_are_not_confused():
     layer = layers.Identity()
     layer.pair = [Alike(1), Alike(2)]
     layer.by_object = {layer.pair[1]: "second"}
@@ -224,7 +224,7 @@ class Guarded(keras.Layer):
         return x * self.limit
 
 
-def test_a_layer_whose_attributes_can_be_set_once_is_copied():
+def test_layer_whose_attributes_can_only_be_set_once_is_copied():
     model = keras.Sequential([keras.Input((3,)), Guarded()])
 
     assert_alike(model, twin_of(model), X)
@@ -233,7 +233,7 @@ def test_a_layer_whose_attributes_can_be_set_once_is_copied():
 # --- trainable
 
 
-def test_a_frozen_model_stays_frozen():
+def test_frozen_model_stays_frozen():
     # keras#11022
     inputs = keras.Input((3,))
     model = keras.Model(inputs, layers.Dense(2)(inputs))
@@ -246,7 +246,7 @@ def test_a_frozen_model_stays_frozen():
     assert_alike(model, twin, X)
 
 
-def test_a_frozen_model_with_one_layer_enabled_again():
+def test_trainable_layer_in_a_frozen_model_stays_trainable():
     # keras#11022, consequence
     inputs = keras.Input((3,))
     model = keras.Model(inputs, layers.Dense(2, name="head")(layers.Dense(3, name="body")(inputs)))
@@ -263,7 +263,7 @@ def test_a_frozen_model_with_one_layer_enabled_again():
     assert model.get_layer("body").trainable is False
 
 
-def test_a_frozen_sublayer_of_a_composite_layer_stays_frozen():
+def test_frozen_sublayer_of_a_composite_layer_stays_frozen():
     # LoRA and fine-tuning
     inputs = keras.Input((4, 3))
     model = keras.Model(inputs, layers.MultiHeadAttention(2, 2, name="mha")(inputs, inputs))
@@ -276,7 +276,7 @@ def test_a_frozen_sublayer_of_a_composite_layer_stays_frozen():
     assert_alike(model, twin, numbers(2, 4, 3))
 
 
-def test_a_frozen_nested_sequential_model_stays_frozen():
+def test_frozen_nested_sequential_model_stays_frozen():
     # Sequential.from_config ignores trainable
     inner = keras.Sequential([keras.Input((3,)), layers.Dense(3)], name="inner")
     inner.trainable = False
@@ -314,7 +314,7 @@ def test_freezing_the_twin_leaves_the_original_trainable():
     assert all(variable.trainable for variable in model.weights)
 
 
-# --- what get_config does not say
+# --- arguments that get_config omits
 
 
 @pytest.mark.parametrize(
@@ -329,7 +329,7 @@ def test_freezing_the_twin_leaves_the_original_trainable():
         pytest.param(lambda: layers.Dense(2, autocast=False), "autocast", False, id="autocast"),
     ],
 )
-def test_an_argument_that_get_config_leaves_out_is_kept(make, attribute, value):
+def test_argument_that_get_config_omits_is_kept(make, attribute, value):
     layer = make()
 
     twin = twin_of(layer)
@@ -343,7 +343,7 @@ def test_category_encoding_stays_sparse():
     assert twin_of(layer).sparse is True
 
 
-@needs_keras(3, 13, "a plain function is no regularizer")
+@needs_keras(3, 13, "a plain function cannot be a regularizer")
 def test_regularizers_and_constraints_are_kept():
     dense = layers.Dense(
         2,
@@ -365,7 +365,7 @@ def test_regularizers_and_constraints_are_kept():
     assert_equal_values(model, twin)
 
 
-def test_losses_added_while_the_model_ran_are_kept_and_the_twins_own():
+def test_losses_added_by_a_call_are_kept_and_independent():
     class Penal(keras.Layer):
         def call(self, x):
             self.add_loss(keras.ops.sum(x) * 0.5)
@@ -390,7 +390,7 @@ def number(value):
 
 
 def test_variable_paths_are_kept():
-    # Layout maps and weight decay are matched on them.
+    # Layout maps and weight decay match on them.
     inner = keras.Sequential([keras.Input((3,)), layers.Dense(3, name="d")], name="inner")
     inputs = keras.Input((4, 3))
     attended = layers.MultiHeadAttention(1, 2, name="mha")(inputs, inputs)
@@ -427,7 +427,7 @@ def test_variable_paths_of_layers_built_on_the_first_call_are_kept():
     assert_alike(model, twin, X, config=False)
 
 
-def test_a_twin_made_before_the_first_call_gives_its_variables_the_same_paths():
+def test_twin_made_before_the_first_call_has_the_same_variable_paths():
     model = Lazy(name="lazy")
 
     twin = twin_of(model)
@@ -440,7 +440,7 @@ def test_a_twin_made_before_the_first_call_gives_its_variables_the_same_paths():
 # --- attributes
 
 
-class Colour(enum.Enum):
+class Color(enum.Enum):
     RED = "red"
 
 
@@ -475,7 +475,7 @@ class Slots:
 
 
 class Elusive:
-    """Answers to every name, has no truth, and compares like an array."""
+    """An object that has every attribute, has no truth value, and compares like an array."""
 
     def __init__(self):
         self.__dict__["kept"] = [1]
@@ -497,16 +497,18 @@ class Elusive:
 @pytest.mark.parametrize(
     ("value", "look"),
     [
-        pytest.param(Colour.RED, lambda v: v is Colour.RED, id="enum member"),
+        pytest.param(Color.RED, lambda v: v is Color.RED, id="enum member"),
         pytest.param(Options(0.1, ["a"]), lambda v: v == Options(0.1, ["a"]), id="dataclass"),
         pytest.param(Frozen(([1],)), lambda v: v == Frozen(([1],)), id="frozen dataclass over a list"),
         pytest.param(Slotted([1]), lambda v: v == Slotted([1]), id="dataclass with slots"),
         pytest.param(Pair([1], 2), lambda v: v == Pair([1], 2) and v.left == [1], id="named tuple"),
         pytest.param(Slots(3), lambda v: v.value == 3 and v.private() == [3], id="private slot, and one never set"),
-        pytest.param(Elusive(), lambda v: v.__dict__ == {"kept": [1]}, id="object that answers to every name"),
+        pytest.param(Elusive(), lambda v: v.__dict__ == {"kept": [1]}, id="object with every attribute"),
         pytest.param(pathlib.Path("a/b"), lambda v: v == pathlib.Path("a/b"), id="path"),
         pytest.param(frozenset({1, "a"}), lambda v: v == {1, "a"}, id="frozenset"),
-        pytest.param({(1, "a"): [2], None: {3}}, lambda v: v == {(1, "a"): [2], None: {3}}, id="dict with odd keys"),
+        pytest.param(
+            {(1, "a"): [2], None: {3}}, lambda v: v == {(1, "a"): [2], None: {3}}, id="dict with unusual keys"
+        ),
         pytest.param(collections.deque([1, 2], 3), lambda v: v.maxlen == 3 and list(v) == [1, 2], id="deque"),
         pytest.param(
             collections.OrderedDict(z=1, a=[2]), lambda v: list(v.items()) == [("z", 1), ("a", [2])], id="OrderedDict"
@@ -525,7 +527,7 @@ class Elusive:
         pytest.param(2**70, lambda v: v == 2**70, id="large int"),
     ],
 )
-def test_an_attribute_set_by_hand_is_kept(value, look):
+def test_attribute_set_by_hand_is_kept(value, look):
     layer = layers.Dense(2)
     object.__setattr__(layer, "mine", value)
     model = keras.Sequential([keras.Input((3,)), layer])
@@ -537,8 +539,8 @@ def test_an_attribute_set_by_hand_is_kept(value, look):
 
 
 @pytest.mark.parametrize("value", [[1, [2]], {"a": [1]}, {1, 2}, (1, [2])], ids=["list", "dict", "set", "tuple"])
-def test_a_collection_set_as_an_attribute_the_usual_way_is_kept(value):
-    # Keras and TensorFlow wrap collections in classes that track what is put in.
+def test_collection_assigned_to_an_attribute_is_kept(value):
+    # Keras and TensorFlow wrap collections in classes that track their items.
     model = keras.Sequential([keras.Input((3,)), layers.Dense(2)])
     model.mine = value
     model.layers[0].mine = value
@@ -550,7 +552,7 @@ def test_a_collection_set_as_an_attribute_the_usual_way_is_kept(value):
     assert twin.layers[0].mine == value
 
 
-def test_a_layer_added_to_a_list_of_the_twins_is_tracked_by_the_twin_alone():
+def test_layer_added_to_a_list_of_the_twin_is_tracked_by_the_twin_only():
     class Many(keras.Layer):
         def __init__(self, **kwargs):
             super().__init__(**kwargs)
@@ -570,7 +572,7 @@ def test_a_layer_added_to_a_list_of_the_twins_is_tracked_by_the_twin_alone():
     assert sorted(part.name for part in layer._flatten_layers(include_self=False)) == ["a", "b"]
 
 
-def test_a_variable_taken_off_the_twin_is_no_longer_tracked_by_it():
+def test_variable_deleted_from_the_twin_is_no_longer_tracked():
     class Two(keras.Layer):
         def __init__(self, **kwargs):
             super().__init__(**kwargs)
@@ -590,7 +592,7 @@ def test_a_variable_taken_off_the_twin_is_no_longer_tracked_by_it():
 
 
 def test_instance_patches_are_kept():
-    # torch.fx#78892 has the like
+    # like torch.fx#78892
     layer = layers.Dense(2, name="d")
     layer.tag = "mine"
     layer.call = types.MethodType(lambda self, x: keras.ops.matmul(x, self.kernel) * 2, layer)
@@ -645,7 +647,7 @@ def test_call_context_arguments_registered_on_a_model_are_kept():
 
 
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16", "float16", "bfloat16"])
-def test_a_dtype_policy_is_kept(policy, backend):
+def test_dtype_policy_is_kept(policy, backend):
     model = keras.Sequential([keras.Input((3,)), layers.Dense(2, dtype=policy), layers.Dense(2)])
 
     twin = twin_of(model)
@@ -657,7 +659,7 @@ def test_a_dtype_policy_is_kept(policy, backend):
     assert_alike(model, twin, X if runs else None)
 
 
-def test_a_map_of_dtype_policies_is_kept():
+def test_map_of_dtype_policies_is_kept():
     policies = keras.dtype_policies.DTypePolicyMap()
     policies["net/a"] = "mixed_float16"
 

@@ -1,6 +1,6 @@
-"""CASES.md, "Functions, closures, custom code", and the kinds of function beyond its rows.
+"""Cases in tests/CASES.md, "Functions, closures and custom code", and further kinds of functions.
 
-A function is shared where it leads to nothing that can change, and copied where it does.
+A function is shared if it leads to nothing mutable, and copied otherwise.
 """
 
 import functools
@@ -31,10 +31,10 @@ def with_function(function):
     return keras.Model(inputs, layers.Lambda(function, name="f")(inputs))
 
 
-# --- the rows
+# --- reported cases
 
 
-def test_a_lambda_with_several_outputs_and_no_mask_support():
+def test_lambda_with_several_outputs_and_no_mask_support_is_copied():
     # keras#12202 / PR#12205
     inputs = keras.Input((3,))
     a, b = layers.Lambda(lambda x: [x + 1, x])(inputs)
@@ -43,7 +43,7 @@ def test_a_lambda_with_several_outputs_and_no_mask_support():
     assert_alike(model, twin_of(model), X)
 
 
-def test_a_lambda_around_a_python_lambda():
+def test_lambda_layer_with_a_python_lambda_is_copied():
     # keras PR#23048 side effect; keras#11413
     model = with_function(lambda x: x * 2)
 
@@ -57,7 +57,7 @@ def plain_function(x):
     return x * 3
 
 
-def test_a_lambda_around_a_named_function_that_is_not_registered():
+def test_lambda_layer_with_an_unregistered_function_is_copied():
     # tf#18660
     model = with_function(plain_function)
 
@@ -67,7 +67,7 @@ def test_a_lambda_around_a_named_function_that_is_not_registered():
     assert twin.get_layer("f").function is plain_function
 
 
-def test_a_lambda_with_an_output_shape_and_a_mask_function():
+def test_lambda_layer_with_an_output_shape_and_a_mask_function_is_copied():
     inputs = keras.Input((3,))
     masked = layers.Lambda(
         lambda x: keras.ops.expand_dims(x, -1),
@@ -83,7 +83,7 @@ def times_table(x, table):
     return x * keras.ops.convert_to_tensor(table)
 
 
-def test_the_arguments_of_a_lambda_are_the_twins_own():
+def test_arguments_of_a_lambda_layer_are_independent():
     table = np.ones(3, "float32")
     inputs = keras.Input((3,))
     model = keras.Model(inputs, layers.Lambda(times_table, arguments={"table": table})(inputs))
@@ -95,7 +95,7 @@ def test_the_arguments_of_a_lambda_are_the_twins_own():
     np.testing.assert_array_equal(outputs(model, X)[0], X * 0)
 
 
-def test_an_activation_that_is_a_custom_function_and_not_registered():
+def test_unregistered_activation_function_is_copied():
     # Stack Overflow: 'custom activation clone'
     model = keras.Sequential([keras.Input((3,)), layers.Dense(2, activation=plain_function)])
 
@@ -105,18 +105,18 @@ def test_an_activation_that_is_a_custom_function_and_not_registered():
     assert twin.layers[0].activation is plain_function
 
 
-def test_an_activation_that_is_a_lambda():
+def test_activation_that_is_a_lambda_is_copied():
     # Stack Overflow: 'custom activation clone'
     model = keras.Sequential([keras.Input((3,)), layers.Dense(2, activation=lambda x: x**2)])
 
     twin = twin_of(model)
 
-    assert_alike(model, twin, X, config=False)  # Keras warns when it writes a lambda down
+    assert_alike(model, twin, X, config=False)  # Keras warns when it serializes a lambda
     assert twin.layers[0].activation is model.layers[0].activation
 
 
 class TakesAnObject(keras.Layer):
-    """No `get_config`, and an argument that Keras cannot write down."""
+    """A layer without `get_config`, with an argument that Keras cannot serialize."""
 
     def __init__(self, table):
         super().__init__()
@@ -131,7 +131,7 @@ class Table:
         self.factor = factor
 
 
-def test_a_layer_without_get_config_and_with_an_argument_that_is_not_plain():
+def test_layer_without_get_config_and_with_an_unserializable_argument_is_copied():
     # t3f#176, tfp#1627, handson-ml2#134
     table = Table(4.0)
     model = keras.Sequential([keras.Input((3,)), TakesAnObject(table)])
@@ -156,8 +156,8 @@ class Forgetful(keras.Layer):
         return x * self.factor
 
 
-def test_a_layer_whose_get_config_forgets_an_argument():
-    # very common in the wild
+def test_layer_whose_get_config_omits_an_argument_is_copied():
+    # very common
     model = keras.Sequential([keras.Input((3,)), Forgetful(factor=5.0)])
 
     twin = twin_of(model)
@@ -168,13 +168,13 @@ def test_a_layer_whose_get_config_forgets_an_argument():
 
 class WrongConfig(keras.Layer):
     def get_config(self):
-        raise RuntimeError("nobody asked")
+        raise RuntimeError("no config")
 
     def call(self, x):
         return x + 1
 
 
-def test_a_layer_whose_get_config_raises():
+def test_layer_whose_get_config_raises_is_copied():
     model = keras.Sequential([keras.Input((3,)), WrongConfig()])
 
     assert_alike(model, twin_of(model), X, config=False)
@@ -183,7 +183,7 @@ def test_a_layer_whose_get_config_raises():
 # --- closures over state
 
 
-def test_a_closure_over_a_variable_has_the_twins_variable():
+def test_closure_over_a_variable_has_the_twins_variable():
     scale = keras.Variable(2.0)
     model = with_function(lambda x: x * scale)
 
@@ -194,7 +194,7 @@ def test_a_closure_over_a_variable_has_the_twins_variable():
     np.testing.assert_array_equal(outputs(model, X)[0], X * 0)
 
 
-def test_a_closure_over_a_weight_of_another_layer_is_tied_in_the_twin_as_well():
+def test_closure_over_a_weight_of_another_layer_is_tied_in_the_twin():
     scale = Scale(2.0, name="scale")
     inputs = keras.Input((3,))
     scaled = scale(inputs)
@@ -208,7 +208,7 @@ def test_a_closure_over_a_weight_of_another_layer_is_tied_in_the_twin_as_well():
     assert number(model.get_layer("scale").factor) == 2.0
 
 
-def test_a_closure_over_a_layer_has_the_twins_layer():
+def test_closure_over_a_layer_has_the_twins_layer():
     inner = layers.Dense(3)
     inner.build((None, 3))
     model = with_function(lambda x: inner(x) + 0)
@@ -220,13 +220,13 @@ def test_a_closure_over_a_layer_has_the_twins_layer():
     np.testing.assert_array_equal(outputs(twin, X)[0], expected)
 
 
-def test_a_closure_over_the_model_has_the_twin():
+def test_closure_over_the_model_has_the_twin():
     model = keras.Sequential([keras.Input((3,)), layers.Dense(2, name="d")], name="net")
-    model.get_layer("d").who = lambda: model
+    model.get_layer("d").model_of = lambda: model
 
     twin = twin_of(model)
 
-    assert twin.get_layer("d").who() is twin
+    assert twin.get_layer("d").model_of() is twin
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_a_closure_over_the_model_has_the_twin():
         pytest.param(Table(2.0), lambda held: setattr(held, "factor", 0.0), id="object"),
     ],
 )
-def test_a_closure_over_something_that_can_change_has_the_twins_own(held, change):
+def test_closure_over_mutable_state_has_the_twins_state(held, change):
     held = ramet_copy_of(held)
 
     def by():
@@ -261,7 +261,7 @@ def test_a_closure_over_something_that_can_change_has_the_twins_own(held, change
 
 
 def ramet_copy_of(value):
-    """A copy a test: the parameters above are made once."""
+    """Return a copy for each test: the parameters above are created once."""
     import copy
 
     return copy.deepcopy(value)
@@ -295,7 +295,7 @@ def _counter():
     return step, look
 
 
-def test_a_nonlocal_counter_goes_on_in_the_twin_on_its_own():
+def test_nonlocal_counter_continues_independently_in_the_twin():
     layer = layers.Identity()
     layer.step, _ = _counter()
 
@@ -306,10 +306,10 @@ def test_a_nonlocal_counter_goes_on_in_the_twin_on_its_own():
 
 
 @pytest.mark.parametrize("order", [("step", "look"), ("look", "step")])
-def test_a_nonlocal_counter_with_a_reader_stays_one_counter(order):
+def test_nonlocal_counter_with_a_reader_stays_one_counter(order):
     layer = layers.Identity()
     step, look = _counter()
-    for name in order:  # which of the two the copier meets first must not matter
+    for name in order:  # the order in which the copier visits them must not matter
         setattr(layer, name, {"step": step, "look": look}[name])
 
     twin = twin_of(layer)
@@ -319,7 +319,7 @@ def test_a_nonlocal_counter_with_a_reader_stays_one_counter(order):
     assert layer.look() == 3
 
 
-def test_a_nonlocal_counter_written_by_an_inner_function_only_is_the_twins_own():
+def test_nonlocal_counter_written_by_an_inner_function_is_independent():
     def make():
         count = 0
 
@@ -342,7 +342,7 @@ def test_a_nonlocal_counter_written_by_an_inner_function_only_is_the_twins_own()
     assert twin.step() == 1
 
 
-def test_a_count_kept_on_a_local_function_is_the_twins_own():
+def test_counter_attribute_of_a_local_function_is_independent():
     def step():
         step.count += 1
         return step.count
@@ -357,8 +357,8 @@ def test_a_count_kept_on_a_local_function_is_the_twins_own():
     assert twin.step() == 1
 
 
-def test_defaults_that_hold_state_are_the_twins_own():
-    def remember(x, *, seen=[], weights={"by": 2.0}):  # noqa: B006  # that is the case
+def test_defaults_that_hold_state_are_independent():
+    def remember(x, *, seen=[], weights={"by": 2.0}):  # noqa: B006  # this is what is tested
         seen.append(x)
         return len(seen) * weights["by"]
 
@@ -372,8 +372,8 @@ def test_defaults_that_hold_state_are_the_twins_own():
     assert twin.remember("b") == 2.0
 
 
-def test_a_default_that_is_a_variable_is_the_twins_own():
-    def scaled(x, by=keras.Variable(2.0)):  # noqa: B008  # that is the case
+def test_default_that_is_a_variable_is_independent():
+    def scaled(x, by=keras.Variable(2.0)):  # noqa: B008  # this is what is tested
         return x * by
 
     model = with_function(scaled)
@@ -384,7 +384,7 @@ def test_a_default_that_is_a_variable_is_the_twins_own():
     np.testing.assert_array_equal(outputs(twin, X)[0], X * 2)
 
 
-def test_a_recursive_closure_over_state_is_copied_whole():
+def test_recursive_closure_over_state_is_copied_whole():
     scale = keras.Variable(2.0)
 
     def power(x, n):
@@ -418,7 +418,7 @@ def test_two_functions_that_call_each_other_over_state_are_copied_together():
     assert twin.even.__closure__[1].cell_contents is twin.odd
 
 
-def test_a_recursive_closure_without_state_is_shared():
+def test_recursive_closure_without_state_is_shared():
     def power(x, n):
         return x if n == 0 else power(x, n - 1) * x
 
@@ -428,7 +428,7 @@ def test_a_recursive_closure_without_state_is_shared():
     assert twin_of(layer).power is power
 
 
-def test_a_closure_whose_cell_is_still_empty_is_copied_with_an_empty_cell():
+def test_closure_whose_cell_is_still_empty_is_copied_with_an_empty_cell():
     layer = layers.Identity()
     log = []
 
@@ -446,7 +446,7 @@ def test_a_closure_whose_cell_is_still_empty_is_copied_with_an_empty_cell():
         twin.later()
 
 
-def test_a_closure_over_a_random_generator_goes_on_with_the_same_numbers():
+def test_closure_over_a_random_generator_draws_the_same_numbers():
     rng = np.random.default_rng(3)
     layer = layers.Identity()
     layer.draw = lambda: rng.random() * 2
@@ -457,7 +457,7 @@ def test_a_closure_over_a_random_generator_goes_on_with_the_same_numbers():
     assert [layer.draw(), layer.draw()] == [twin.draw(), twin.draw()]
 
 
-def test_iterators_in_a_closure_go_on_where_the_original_stands():
+def test_iterators_in_a_closure_continue_at_the_same_position():
     counter, rest = itertools.count(5), iter(["a", "b", "c"])
     next(counter)
     next(rest)
@@ -475,7 +475,7 @@ def test_iterators_in_a_closure_go_on_where_the_original_stands():
 # --- partials, callables, decorated functions
 
 
-def test_a_partial_over_a_layer_has_the_twins_layer():
+def test_partial_over_a_layer_has_the_twins_layer():
     inner = Scale(2.0)
     inner.build((None, 3))
 
@@ -490,7 +490,7 @@ def test_a_partial_over_a_layer_has_the_twins_layer():
     np.testing.assert_array_equal(outputs(twin, X)[0], X * 2 * 3)
 
 
-def test_a_partial_over_a_partial_over_a_variable_has_the_twins_variable():
+def test_partial_over_a_partial_over_a_variable_has_the_twins_variable():
     scale = keras.Variable(2.0)
 
     def times(x, by, plus):
@@ -505,7 +505,7 @@ def test_a_partial_over_a_partial_over_a_variable_has_the_twins_variable():
 
 
 class Activation:
-    """A callable object with state of its own."""
+    """A callable object with its own state."""
 
     def __init__(self, by):
         self.by = by
@@ -516,7 +516,7 @@ class Activation:
         return x * self.by
 
 
-def test_an_activation_that_is_an_object_with_state_is_copied():
+def test_activation_that_is_an_object_with_state_is_copied():
     activation = Activation(2.0)
     model = keras.Sequential([keras.Input((3,)), layers.Dense(2, activation=activation)])
 
@@ -528,7 +528,7 @@ def test_an_activation_that_is_an_object_with_state_is_copied():
     assert not outputs(model, X)[0].any()
 
 
-def test_a_bound_method_of_another_layer_as_activation_is_bound_to_the_twins_layer():
+def test_bound_method_of_another_layer_as_activation_is_bound_to_the_twins_layer():
     class Gate(keras.Layer):
         def build(self, shape):
             self.level = self.add_weight(shape=(), initializer="ones", name="level")
@@ -551,7 +551,7 @@ def test_a_bound_method_of_another_layer_as_activation_is_bound_to_the_twins_lay
     np.testing.assert_array_equal(outputs(model, X)[0], X)
 
 
-def test_a_bound_method_of_an_object_outside_keras_is_bound_to_its_copy():
+def test_bound_method_of_an_object_outside_keras_is_bound_to_its_copy():
     table = Table(2.0)
 
     def scaled(self, x):
@@ -565,7 +565,7 @@ def test_a_bound_method_of_an_object_outside_keras_is_bound_to_its_copy():
     np.testing.assert_array_equal(outputs(twin, X)[0], X * 2)
 
 
-def test_a_builtin_method_of_a_list_is_that_of_the_twins_list():
+def test_builtin_method_of_a_list_is_bound_to_the_twins_list():
     layer = layers.Identity()
     box = {"log": []}
     layer.box = box
@@ -578,7 +578,7 @@ def test_a_builtin_method_of_a_list_is_that_of_the_twins_list():
     assert list(layer.box["log"]) == []
 
 
-def test_a_decorated_function_keeps_what_it_wraps():
+def test_decorated_function_keeps_what_it_wraps():
     scale = keras.Variable(2.0)
 
     def twice(function):
@@ -605,7 +605,7 @@ def test_a_decorated_function_keeps_what_it_wraps():
     np.testing.assert_array_equal(outputs(twin, X)[0], X * 4)
 
 
-def test_a_cached_function_over_state_does_not_answer_from_the_originals_cache():
+def test_cached_function_over_state_gets_its_own_cache():
     table = {"by": 2.0}
 
     @functools.lru_cache(maxsize=8)
@@ -644,7 +644,7 @@ def registered(x):
     return x + 7
 
 
-def test_a_registered_function_stays_the_same_object():
+def test_registered_function_stays_the_same_object():
     # Keras' registry is keyed by the function object: a copy could not be saved under its name.
     model = keras.Sequential([keras.Input((3,)), layers.Dense(2, activation=registered)])
 
@@ -656,24 +656,24 @@ def test_a_registered_function_stays_the_same_object():
 
 
 @keras.saving.register_keras_serializable("cases")
-def registered_with_state(x, cache={}):  # noqa: B006  # that is the case
+def registered_with_state(x, cache={}):  # noqa: B006  # this is what is tested
     return x + len(cache)
 
 
-def test_a_registered_function_with_a_cache_of_its_own_stays_the_same_object():
+def test_registered_function_with_a_cache_stays_the_same_object():
     layer = layers.Activation(registered_with_state)
 
     assert ramet.clone(layer).activation is registered_with_state
 
 
 @pytest.mark.parametrize("name", ["relu", "softmax", "gelu", "silu", "tanh"])
-def test_an_activation_of_keras_stays_the_same_object(name):
+def test_activation_of_keras_stays_the_same_object(name):
     layer = layers.Dense(2, activation=name)
 
     assert twin_of(layer).activation is keras.activations.get(name)
 
 
-def test_closures_over_what_cannot_change_are_shared():
+def test_closures_over_immutable_values_are_shared():
     by, name, shape, kind, module = 2.0, "name", (1, (2, "x")), Table, np
 
     def function(x):
@@ -688,7 +688,7 @@ def test_closures_over_what_cannot_change_are_shared():
 MISSING = object()
 
 
-def test_a_marker_that_is_known_by_its_identity_stays_the_same_object():
+def test_sentinel_object_stays_the_same_object():
     layer = layers.Identity()
     layer.default = MISSING
     layer.is_missing = lambda value: value is MISSING
@@ -702,7 +702,7 @@ def test_a_marker_that_is_known_by_its_identity_stays_the_same_object():
 # --- patched methods
 
 
-def test_a_patched_call_is_bound_to_the_twin():
+def test_patched_call_is_bound_to_the_twin():
     def tripled(self, x):
         return x * self.factor * 3
 
@@ -717,7 +717,7 @@ def test_a_patched_call_is_bound_to_the_twin():
     np.testing.assert_array_equal(outputs(twin, X)[0], X * 6)
 
 
-def test_a_call_patched_by_a_closure_around_the_old_one_runs_the_twins():
+def test_call_patched_by_a_closure_around_the_old_one_calls_the_twin():
     scale = Scale(2.0, name="scale")
     old_call = scale.call
 
@@ -733,7 +733,7 @@ def test_a_call_patched_by_a_closure_around_the_old_one_runs_the_twins():
     np.testing.assert_array_equal(outputs(twin, X)[0], X * 2 + 1)
 
 
-def test_a_patched_train_step_trains_the_twin():
+def test_patched_train_step_trains_the_twin():
     model = keras.Sequential([keras.Input((3,)), Scale(2.0, name="scale")])
 
     def step(*args, **kwargs):
@@ -751,7 +751,7 @@ def test_a_patched_train_step_trains_the_twin():
 
 
 def test_user_attributes_on_a_layer_are_kept():
-    # torch.fx#78892 has the like
+    # like torch.fx#78892
     layer = layers.Dense(2)
     layer.tag, layer.notes = "mine", {"a": [1, 2]}
     model = keras.Sequential([keras.Input((3,)), layer])
@@ -786,7 +786,7 @@ def global_scale(monkeypatch):
     return scale
 
 
-def test_a_function_that_reads_a_global_variable_is_reported_and_the_variable_shared(global_scale):
+def test_global_variable_read_by_a_function_is_reported_and_shared(global_scale):
     model = with_function(_read_global_scale)
 
     with pytest.warns(SharedGlobalWarning) as caught:
@@ -803,21 +803,21 @@ def test_a_function_that_reads_a_global_variable_is_reported_and_the_variable_sh
     np.testing.assert_array_equal(outputs(twin, X)[0], X * 3)
 
 
-def test_a_method_that_reads_a_global_variable_is_reported(global_scale):
+def test_method_that_reads_a_global_variable_is_reported(global_scale):
     model = keras.Sequential([keras.Input((3,)), ReadsAGlobal()])
 
     with pytest.warns(SharedGlobalWarning, match="'ReadsAGlobal.call' reads the global 'GLOBAL_SCALE'"):
         twin_of(model)
 
 
-def test_a_lambda_that_reads_a_global_variable_is_reported(global_scale):
+def test_lambda_that_reads_a_global_variable_is_reported(global_scale):
     model = with_function(lambda x: x * GLOBAL_SCALE)  # noqa: F821
 
     with pytest.warns(SharedGlobalWarning, match="reads the global 'GLOBAL_SCALE'"):
         twin_of(model)
 
 
-def test_a_partial_of_a_function_that_reads_a_global_variable_is_reported(global_scale):
+def test_partial_of_a_function_that_reads_a_global_variable_is_reported(global_scale):
     model = with_function(functools.partial(_read_global_scale))
 
     with pytest.warns(SharedGlobalWarning, match="reads the global 'GLOBAL_SCALE'"):
@@ -825,7 +825,7 @@ def test_a_partial_of_a_function_that_reads_a_global_variable_is_reported(global
 
 
 @pytest.mark.parametrize("kind", ["dict", "layer in a dict"])
-def test_a_global_collection_that_holds_variables_is_reported(monkeypatch, kind):
+def test_global_collection_that_holds_variables_is_reported(monkeypatch, kind):
     scale = Scale(2.0)
     scale.build((None, 3))
     held = {"scale": keras.Variable(2.0) if kind == "dict" else scale.factor, "layer": scale}
@@ -836,8 +836,8 @@ def test_a_global_collection_that_holds_variables_is_reported(monkeypatch, kind)
         twin_of(model)
 
 
-def test_a_global_that_is_part_of_the_model_itself_is_reported(monkeypatch):
-    # The function goes on reading the original's layer, though the twin has one of its own.
+def test_global_that_is_part_of_the_model_is_reported(monkeypatch):
+    # The function still reads the original's layer, although the twin has its own.
     scale = Scale(2.0, name="scale")
     inputs = keras.Input((3,))
     scaled = scale(inputs)
@@ -866,7 +866,7 @@ class HasAnAttributeOfThatName(keras.Layer):
 
 
 @pytest.mark.usefixtures("global_scale")
-def test_an_attribute_that_is_called_like_a_global_is_no_reason_to_warn():
+def test_attribute_with_the_name_of_a_global_gives_no_warning():
     model = keras.Sequential([keras.Input((3,)), HasAnAttributeOfThatName()])
 
     twin = twin_of(model)  # warnings are errors
@@ -874,7 +874,7 @@ def test_an_attribute_that_is_called_like_a_global_is_no_reason_to_warn():
     assert_alike(model, twin, X)
 
 
-def test_a_global_that_is_shared_by_wish_is_no_reason_to_warn(global_scale):
+def test_global_passed_as_share_gives_no_warning(global_scale):
     model = with_function(_read_global_scale)
 
     twin = twin_of(model, share=[global_scale])  # warnings are errors
@@ -896,7 +896,7 @@ def test_state_closed_over_by_a_method_of_a_local_class_is_reported():
         ramet.clone(model)
 
 
-def test_a_variable_that_is_a_class_attribute_is_reported():
+def test_variable_that_is_a_class_attribute_is_reported():
     class Local(keras.Layer):
         scale = keras.Variable(2.0)
 
@@ -909,7 +909,7 @@ def test_a_variable_that_is_a_class_attribute_is_reported():
         ramet.clone(model)
 
 
-def test_a_local_class_with_super_in_its_methods_is_no_reason_to_warn():
+def test_local_class_with_super_in_its_methods_gives_no_warning():
     class Local(keras.Layer):
         def __init__(self, **kwargs):
             super().__init__(**kwargs)

@@ -1,4 +1,4 @@
-"""CASES.md, "Graphs, sharing, nesting": every row about cloning as it is."""
+"""Cases in tests/CASES.md, "Graphs, sharing and nesting"."""
 
 import keras
 import numpy as np
@@ -29,7 +29,7 @@ def test_outputs_keep_their_structure(kind):
 # --- sharing
 
 
-def test_a_shared_layer_stays_one():
+def test_shared_layer_is_copied_once():
     # keras#12202 family
     a, b = keras.Input((3,)), keras.Input((3,))
     shared = layers.Dense(3, name="shared")
@@ -43,7 +43,7 @@ def test_a_shared_layer_stays_one():
     np.testing.assert_allclose(outputs(twin, x)[0], x[0] + x[1], rtol=1e-6)
 
 
-def test_a_layer_shared_by_an_outer_and_a_nested_model_stays_one():
+def test_layer_shared_by_an_outer_and_a_nested_model_is_copied_once():
     # keras#20172 (TFF), and the note in Keras' own docs
     shared = layers.Dense(3, name="shared")
     inner_inputs = keras.Input((3,))
@@ -58,7 +58,7 @@ def test_a_layer_shared_by_an_outer_and_a_nested_model_stays_one():
     assert_alike(model, twin, numbers(2, 3))
 
 
-def test_a_layer_shared_over_three_levels_stays_one():
+def test_layer_shared_across_three_levels_is_copied_once():
     # PR#22276
     shared = layers.Dense(3, name="shared")
     deep = keras.Sequential([keras.Input((3,)), shared], name="deep")
@@ -75,7 +75,7 @@ def test_a_layer_shared_over_three_levels_stays_one():
     assert_alike(model, twin, numbers(2, 3))
 
 
-def test_a_nested_model_that_is_also_an_attribute_stays_one():
+def test_nested_model_that_is_also_an_attribute_is_copied_once():
     inner = keras.Sequential([keras.Input((3,)), layers.Dense(3)], name="inner")
     inputs = keras.Input((3,))
     model = keras.Model(inputs, inner(inputs))
@@ -87,8 +87,8 @@ def test_a_nested_model_that_is_also_an_attribute_stays_one():
     assert_alike(model, twin, numbers(2, 3))
 
 
-def test_the_calls_of_a_shared_layer_keep_their_order():
-    # The first call is the one that `layer.output` means.
+def test_calls_of_a_shared_layer_keep_their_order():
+    # `layer.output` refers to the first call.
     inputs = keras.Input((3,))
     shared = layers.Dense(3, name="shared")
     first = shared(inputs)
@@ -106,8 +106,8 @@ def test_the_calls_of_a_shared_layer_keep_their_order():
     assert_alike(model, twin, numbers(2, 3))
 
 
-def test_calls_from_other_models_stay_behind():
-    # A backbone knows the calls of every model it was ever used in.
+def test_calls_from_other_models_are_not_copied():
+    # A backbone lists the calls of every model it was ever used in.
     shared = layers.Dense(3, name="shared")
     others = [keras.Sequential([keras.Input((3,)), shared]) for _ in range(3)]
     inputs = keras.Input((3,))
@@ -139,7 +139,7 @@ class Unregistered(keras.Layer):
         return shape
 
 
-def test_an_unregistered_layer_at_the_top_level_is_copied():
+def test_unregistered_layer_at_the_top_level_is_copied():
     inputs = keras.Input((3,))
     model = keras.Model(inputs, Unregistered(3.0)(inputs))
 
@@ -147,7 +147,7 @@ def test_an_unregistered_layer_at_the_top_level_is_copied():
 
 
 @pytest.mark.parametrize("kind", ["functional", "sequential"])
-def test_an_unregistered_layer_inside_a_nested_model_is_copied(kind):
+def test_unregistered_layer_inside_a_nested_model_is_copied(kind):
     # keras#11413: clone_model has no custom_objects
     inner_inputs = keras.Input((3,))
     custom = Unregistered(3.0, name="custom")
@@ -164,7 +164,7 @@ def test_an_unregistered_layer_inside_a_nested_model_is_copied(kind):
     assert_alike(model, twin, numbers(2, 3))
 
 
-def test_an_unregistered_layer_inside_time_distributed_is_copied():
+def test_unregistered_layer_inside_time_distributed_is_copied():
     inputs = keras.Input((5, 3))
     model = keras.Model(inputs, layers.TimeDistributed(Unregistered(3.0))(inputs))
 
@@ -183,7 +183,7 @@ class UnregisteredCell(keras.Layer):
         return h, [h]
 
 
-def test_an_unregistered_cell_inside_a_bidirectional_rnn_is_copied():
+def test_unregistered_cell_inside_a_bidirectional_rnn_is_copied():
     inputs = keras.Input((5, 3))
     with keras.saving.custom_object_scope({"UnregisteredCell": UnregisteredCell}):  # Bidirectional itself needs it
         wrapper = layers.Bidirectional(layers.RNN(UnregisteredCell()))
@@ -198,7 +198,7 @@ def test_an_unregistered_cell_inside_a_bidirectional_rnn_is_copied():
 # --- wrappers and composite layers
 
 
-def test_a_nested_model_inside_time_distributed_is_copied():
+def test_nested_model_inside_time_distributed_is_copied():
     # keras#21120 family
     inner = keras.Sequential([keras.Input((3,)), layers.Dense(4), layers.BatchNormalization()], name="inner")
     inputs = keras.Input((5, 3))
@@ -211,7 +211,7 @@ def test_a_nested_model_inside_time_distributed_is_copied():
 
 
 class Block(keras.Layer):
-    """Layers in a list, a dict and an attribute, one of them in two places."""
+    """Layers in a list, a dict and an attribute, one of them held twice."""
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
@@ -226,7 +226,7 @@ class Block(keras.Layer):
         return self.named["pair"][0](self.named["norm"](x))
 
 
-def test_sublayers_of_a_composite_layer_are_copied_wherever_they_stand():
+def test_sublayers_of_a_composite_layer_are_copied_wherever_they_are_held():
     # keras PR#18942, tfmot#638
     inputs = keras.Input((4,))
     model = scramble(keras.Model(inputs, Block(name="block")(inputs)))
@@ -264,7 +264,7 @@ def test_models_nested_two_deep_are_copied():
 # --- calls and their arguments
 
 
-def test_a_concatenation_of_one_tensor_is_copied():
+def test_concatenation_of_one_tensor_is_copied():
     # keras#17700
     inputs = keras.Input((3,))
     model = keras.Model(inputs, layers.Concatenate()([inputs]))
@@ -281,7 +281,7 @@ class Weighted(keras.Layer):
         return -x if flag else x
 
 
-def test_a_tensor_passed_by_keyword_arrives():
+def test_tensor_passed_by_keyword_reaches_the_layer():
     # tf PR#32511
     a, b = keras.Input((3,)), keras.Input((3,))
     model = keras.Model([a, b], Weighted()(a, weights=layers.Dense(3)(b)))
@@ -289,7 +289,7 @@ def test_a_tensor_passed_by_keyword_arrives():
     assert_alike(model, twin_of(model), [numbers(2, 3), numbers(2, 3, seed=1)])
 
 
-def test_tensors_inside_a_structure_passed_by_keyword_arrive():
+def test_tensors_in_a_structure_passed_by_keyword_reach_the_layer():
     # tf PR#32511
     a, b = keras.Input((3,)), keras.Input((3,))
     made = Weighted()(a, weights=b, parts={"one": [b], "two": (a,)}, flag=True)
@@ -302,7 +302,7 @@ def test_tensors_inside_a_structure_passed_by_keyword_arrive():
     np.testing.assert_array_equal(outputs(twin, [x, y])[0], -((x * y + y) + x))
 
 
-def test_an_array_passed_to_a_call_is_the_twins_own():
+def test_array_passed_to_a_call_is_independent():
     offset = np.ones(3, "float32")
 
     class Plus(keras.Layer):
@@ -333,8 +333,8 @@ def test_dropout_called_with_training_true_still_drops_when_predicting():
     np.testing.assert_array_equal(ours, theirs)
 
 
-def test_a_backbone_called_with_training_false_is_trained_like_the_original():
-    # the frozen batch normalisation idiom
+def test_backbone_called_with_training_false_is_trained_like_the_original():
+    # the idiom for frozen batch normalization
     base = keras.Sequential([keras.Input((3,)), layers.BatchNormalization(name="bn")], name="base")
     inputs = keras.Input((3,))
     model = keras.Model(inputs, layers.Dense(1)(base(inputs, training=False)))
@@ -362,7 +362,7 @@ def test_raw_operations_are_copied_with_their_constants():
     assert_alike(model, twin_of(model), numbers(2, 4, 3), config=False)
 
 
-def test_a_constant_of_a_raw_operation_is_the_twins_own():
+def test_constant_of_a_raw_operation_is_independent():
     table = np.ones((3, 2), "float32")
     inputs = keras.Input((3,))
     model = keras.Model(inputs, keras.ops.matmul(inputs, table))
@@ -384,7 +384,7 @@ def test_raw_operations_with_several_outputs_are_copied():
     assert_alike(model, twin_of(model), numbers(2, 6))
 
 
-def test_a_variable_used_by_a_raw_operation_is_the_twins_own():
+def test_variable_used_by_a_raw_operation_is_independent():
     scale = keras.Variable(3.0, name="scale")
     inputs = keras.Input((3,))
     model = keras.Model(inputs, keras.ops.multiply(inputs, scale))
@@ -399,7 +399,7 @@ def test_a_variable_used_by_a_raw_operation_is_the_twins_own():
 # --- models cut from others
 
 
-def test_a_model_cut_from_inner_tensors_of_another_is_copied():
+def test_model_cut_from_inner_tensors_of_another_is_copied():
     # Stack Overflow: 'graph disconnected'
     inputs = keras.Input((3,))
     hidden = layers.Dense(4, name="hidden")(inputs)
@@ -415,7 +415,7 @@ def test_a_model_cut_from_inner_tensors_of_another_is_copied():
     assert len(whole.weights) == 6
 
 
-def test_a_feature_extractor_on_an_inner_output_is_copied():
+def test_feature_extractor_on_an_inner_output_is_copied():
     inputs = keras.Input((3,))
     hidden = layers.Dense(4, name="hidden")(inputs)
     whole = keras.Model(inputs, layers.Dense(1, name="head")(hidden))
@@ -427,7 +427,7 @@ def test_a_feature_extractor_on_an_inner_output_is_copied():
     assert [layer.name for layer in twin._flatten_layers(include_self=False)] == [extractor.layers[0].name, "hidden"]
 
 
-def test_a_feature_extractor_can_be_cut_from_the_twin():
+def test_feature_extractor_can_be_cut_from_the_twin():
     inputs = keras.Input((3,))
     hidden = layers.Dense(4, name="hidden")(inputs)
     model = keras.Model(inputs, layers.Dense(1, name="head")(hidden))
@@ -440,7 +440,7 @@ def test_a_feature_extractor_can_be_cut_from_the_twin():
     np.testing.assert_array_equal(outputs(cut, x)[0], outputs(model.get_layer("hidden"), x)[0])
 
 
-def test_a_model_built_on_the_outputs_of_another_is_copied_whole():
+def test_model_built_on_the_outputs_of_another_is_copied_whole():
     base = keras.Sequential([keras.Input((3,)), layers.Dense(4, name="hidden")], name="base")
     model = keras.Model(base.inputs[0], layers.Dense(2, name="head")(base.outputs[0]))
 
@@ -453,7 +453,7 @@ def test_a_model_built_on_the_outputs_of_another_is_copied_whole():
 # --- Sequential
 
 
-def test_a_sequential_model_without_input_is_built_as_far_as_the_original():
+def test_sequential_model_without_input_has_the_build_state_of_the_original():
     # innvestigate#88, keras#1765
     model = keras.Sequential([layers.Dense(3), layers.Dense(2)])
     model(numbers(2, 4))
@@ -464,7 +464,7 @@ def test_a_sequential_model_without_input_is_built_as_far_as_the_original():
     assert_alike(model, twin, numbers(2, 4))
 
 
-def test_a_sequential_model_that_was_never_built_stays_unbuilt():
+def test_sequential_model_that_was_never_built_stays_unbuilt():
     model = keras.Sequential([layers.Dense(3), layers.Dense(2)])
 
     twin = twin_of(model)
@@ -476,7 +476,7 @@ def test_a_sequential_model_that_was_never_built_stays_unbuilt():
     assert not model.built
 
 
-def test_an_empty_sequential_model_stays_empty_and_can_be_filled():
+def test_empty_sequential_model_stays_empty_and_can_be_filled():
     model = keras.Sequential(name="empty")
 
     twin = twin_of(model)
@@ -487,7 +487,7 @@ def test_an_empty_sequential_model_stays_empty_and_can_be_filled():
     assert model.layers == []
 
 
-def test_a_layer_can_be_added_to_and_popped_from_the_twin_alone():
+def test_adding_and_popping_layers_of_the_twin_does_not_affect_the_original():
     model = keras.Sequential([keras.Input((3,)), layers.Dense(4), layers.Dense(5)])
     x = numbers(2, 3)
     before = outputs(model, x)[0]
@@ -501,7 +501,7 @@ def test_a_layer_can_be_added_to_and_popped_from_the_twin_alone():
     np.testing.assert_array_equal(outputs(model, x)[0], before)
 
 
-def test_a_popped_sequential_model_is_copied_as_it_is_now():
+def test_popped_sequential_model_is_copied_in_its_current_state():
     model = keras.Sequential([keras.Input((3,)), layers.Dense(4), layers.Dense(5)])
     model.predict(numbers(2, 3), verbose=0)
     model.pop()
@@ -512,7 +512,7 @@ def test_a_popped_sequential_model_is_copied_as_it_is_now():
     assert twin.predict(numbers(2, 3), verbose=0).shape == (2, 4)
 
 
-def test_a_sequential_model_with_several_outputs_at_its_end_is_copied():
+def test_sequential_model_with_several_outputs_at_its_end_is_copied():
     model = keras.Sequential([keras.Input((4,)), layers.Lambda(lambda x: [x + 1, x]), Swap()])
 
     twin = twin_of(model)
@@ -523,7 +523,7 @@ def test_a_sequential_model_with_several_outputs_at_its_end_is_copied():
 # --- names and cycles
 
 
-def test_two_layers_of_one_name_at_different_levels_are_not_taken_for_each_other():
+def test_layers_with_the_same_name_at_different_levels_are_not_confused():
     inner = keras.Sequential([keras.Input((3,)), Scale(2.0, name="s")], name="inner")
     inputs = keras.Input((3,))
     model = keras.Model(inputs, Scale(5.0, name="s")(inner(inputs)))
@@ -535,7 +535,7 @@ def test_two_layers_of_one_name_at_different_levels_are_not_taken_for_each_other
     assert_alike(model, twin, numbers(2, 3))
 
 
-def test_a_layer_that_refers_back_to_its_model_refers_to_the_twin():
+def test_layer_that_refers_back_to_its_model_refers_to_the_twin():
     model = keras.Sequential([keras.Input((3,)), layers.Dense(2, name="d")])
     object.__setattr__(model.get_layer("d"), "owner_box", [lambda: model])
 
@@ -544,7 +544,7 @@ def test_a_layer_that_refers_back_to_its_model_refers_to_the_twin():
     assert twin.get_layer("d").owner_box[0]() is twin
 
 
-def test_a_clone_of_a_clone_is_as_exact():
+def test_clone_of_a_clone_is_exact():
     shared = layers.Dense(3, name="shared")
     inputs = keras.Input((3,))
     model = keras.Model(inputs, shared(layers.Lambda(lambda x: [x + 1, x])(shared(inputs))[1]))

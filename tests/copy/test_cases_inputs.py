@@ -1,4 +1,4 @@
-"""CASES.md, "Inputs": every row about cloning as it is. Inputs of another kind (`inputs=`) come with a later issue."""
+"""Cases in tests/CASES.md, "Inputs". Other inputs (`inputs=`) are tested in tests/build."""
 
 import keras
 import numpy as np
@@ -15,7 +15,7 @@ class AddIfThere(keras.Layer):
         return x if extra is None else x + extra
 
 
-def test_an_optional_input_is_still_optional():
+def test_optional_input_is_still_optional():
     # keras PR#20757 family
     needed, extra = keras.Input((3,), name="needed"), keras.Input((3,), name="extra", optional=True)
     model = keras.Model([needed, extra], layers.Dense(2)(AddIfThere()(needed, extra)))
@@ -28,7 +28,7 @@ def test_an_optional_input_is_still_optional():
     assert_equal_outputs(model, twin, [x, None])
 
 
-def test_an_optional_input_in_a_dict_of_inputs_is_still_optional():
+def test_optional_input_in_a_dict_of_inputs_is_still_optional():
     # keras PR#20757 family
     inputs = {"x": keras.Input((3,), name="x"), "extra": keras.Input((3,), name="extra", optional=True)}
     model = keras.Model(inputs, AddIfThere()(inputs["x"], inputs["extra"]))
@@ -40,7 +40,7 @@ def test_an_optional_input_in_a_dict_of_inputs_is_still_optional():
     assert_equal_outputs(model, twin, {"x": x, "extra": None})
 
 
-def test_an_optional_input_of_a_nested_model_is_still_optional():
+def test_optional_input_of_a_nested_model_is_still_optional():
     # keras PR#20757 family
     needed, extra = keras.Input((3,)), keras.Input((3,), optional=True)
     inner = keras.Model([needed, extra], AddIfThere()(needed, extra), name="inner")
@@ -54,10 +54,10 @@ def test_an_optional_input_of_a_nested_model_is_still_optional():
     assert_equal_outputs(model.get_layer("inner"), twin.get_layer("inner"), [x, None])
 
 
-def test_a_sparse_input_of_a_functional_model_is_not_densified(backend):
+def test_sparse_input_of_a_functional_model_is_not_densified(backend):
     # tf#34157 family
     if backend == "torch":
-        # Keras has no sparse tensors on torch: there is no such model to clone.
+        # Keras has no sparse tensors on torch, so there is no such model.
         with pytest.raises(ValueError, match="`sparse=True` is not supported with the torch backend"):
             keras.Input((4,), sparse=True)
         return
@@ -75,7 +75,7 @@ def test_a_sparse_input_of_a_functional_model_is_not_densified(backend):
 
 
 class Spy(keras.Layer):
-    """Notes the class of what it is given."""
+    """A layer that records the class of its input."""
 
     def call(self, x):
         self.seen.append(type(x).__name__)
@@ -95,10 +95,10 @@ def sparse(dense, backend):
     return tf.sparse.from_dense(dense)
 
 
-def test_a_ragged_input_is_still_ragged(backend):
+def test_ragged_input_is_still_ragged(backend):
     # keras#20576, #20073, PR#20757
     if backend != "tensorflow":
-        # Keras has ragged tensors on TensorFlow only: there is no such model to clone.
+        # Keras has ragged tensors on TensorFlow only, so there is no such model.
         with pytest.raises(ValueError, match=f"`ragged=True` is not supported with the {backend} backend"):
             keras.Input((None,), ragged=True)
         return
@@ -115,7 +115,7 @@ def test_a_ragged_input_is_still_ragged(backend):
 
 
 @pytest.mark.parametrize("name", [None, "tokens"])
-def test_the_input_layer_keeps_its_name(name):
+def test_input_layer_keeps_its_name(name):
     inputs = keras.Input((3,), name=name)
     model = keras.Model(inputs, layers.Dense(2)(inputs))
 
@@ -127,7 +127,7 @@ def test_the_input_layer_keeps_its_name(name):
     assert_alike(model, twin, numbers(2, 3))
 
 
-def test_the_input_layer_of_a_sequential_model_keeps_its_name():
+def test_input_layer_of_a_sequential_model_keeps_its_name():
     model = keras.Sequential([layers.InputLayer(shape=(3,), name="first"), layers.Dense(2)])
 
     twin = twin_of(model)
@@ -137,7 +137,7 @@ def test_the_input_layer_of_a_sequential_model_keeps_its_name():
 
 
 def test_inputs_in_a_dict_keep_their_order():
-    # The order of insertion is not that of the alphabet: taken for each other, the inputs would not fit.
+    # Not in alphabetical order: if they were confused, the inputs would not fit.
     inputs = {"z": keras.Input((3,), name="z"), "a": keras.Input((5,), name="a"), "m": keras.Input((2,), name="m")}
     model = keras.Model(inputs, layers.Concatenate()([inputs["m"], inputs["z"], inputs["a"]]))
     x = {"z": numbers(2, 3), "a": numbers(2, 5), "m": numbers(2, 2)}
@@ -151,7 +151,7 @@ def test_inputs_in_a_dict_keep_their_order():
 
 
 @pytest.mark.parametrize("container", [list, tuple])
-def test_inputs_in_a_sequence_keep_it(container):
+def test_inputs_in_a_list_or_tuple_keep_their_order(container):
     a, b = keras.Input((3,)), keras.Input((3,))
     model = keras.Model(container([a, b]), layers.Subtract()([b, a]))
 
@@ -173,8 +173,8 @@ def test_nested_inputs_keep_their_structure():
     assert_alike(model, twin, x)
 
 
-@needs_keras(3, 14, "an input that leads to no output is refused by Keras itself")
-def test_an_unused_input_is_kept():
+@needs_keras(3, 14, "Keras itself refuses an input that leads to no output")
+def test_unused_input_is_kept():
     used, unused = keras.Input((3,), name="used"), keras.Input((9,), name="unused")
     model = keras.Model([used, unused], layers.Dense(2)(used))
 
@@ -185,7 +185,7 @@ def test_an_unused_input_is_kept():
 
 
 @pytest.mark.parametrize("kind", ["functional", "sequential"])
-def test_a_fixed_batch_size_is_kept(kind):
+def test_fixed_batch_size_is_kept(kind):
     inputs = keras.Input((3,), batch_size=2)
     dense = layers.Dense(4)
     model = keras.Model(inputs, dense(inputs)) if kind == "functional" else keras.Sequential([inputs, dense])
@@ -199,20 +199,20 @@ def test_a_fixed_batch_size_is_kept(kind):
 
 
 @pytest.mark.parametrize("dtype", ["int32", "uint8", "bool", "float16", "bfloat16", "float64", "int64"])
-def test_an_input_keeps_its_dtype(dtype, backend):
+def test_input_keeps_its_dtype(dtype, backend):
     inputs = keras.Input((3,), dtype=dtype)
     model = keras.Model(inputs, layers.Lambda(lambda x: keras.ops.cast(x, "float32") + 1)(inputs))
 
     twin = twin_of(model)
 
     assert twin.inputs[0].dtype == dtype
-    # JAX has 64 bits only where the program asked for them: declared, such inputs cannot be fed there.
+    # JAX has 64 bits only if they are enabled; otherwise such inputs can be declared but not fed.
     can_be_fed = backend != "jax" or not dtype.endswith("64")
     assert_alike(model, twin, np.array([[0, 1, 1]]) if can_be_fed else None)
 
 
-@needs_keras(3, 14, "an input that leads to no output is refused by Keras itself")
-def test_a_string_input_keeps_its_dtype(backend):
+@needs_keras(3, 14, "Keras itself refuses an input that leads to no output")
+def test_string_input_keeps_its_dtype(backend):
     if backend != "tensorflow":
         # Only TensorFlow has tensors of strings; elsewhere such an input can be declared and cloned, not fed.
         inputs = keras.Input((1,), dtype="string")
@@ -230,7 +230,7 @@ def test_a_string_input_keeps_its_dtype(backend):
     assert_alike(model, twin, tf.constant([["a"], ["c"]]))
 
 
-def test_an_input_that_is_called_what_another_layer_is_called_in_a_nested_model_keeps_its_name():
+def test_input_with_the_name_of_a_nested_layer_keeps_its_name():
     inner_inputs = keras.Input((3,), name="same")
     inner = keras.Model(inner_inputs, layers.Dense(3, name="d")(inner_inputs), name="inner")
     inputs = keras.Input((3,), name="same")

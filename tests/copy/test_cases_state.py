@@ -1,4 +1,4 @@
-"""State: random generators, RNNs, tables, optimizers, LoRA, quantisation, masks. One test a case of CASES.md, and its kin."""
+"""Cases in tests/CASES.md about state: random generators, RNNs, tables, optimizers, LoRA, quantization, masks."""
 
 import keras
 import numpy as np
@@ -27,7 +27,7 @@ def _on_torch():
 
 
 # keras-core#650, keras#17548
-def test_a_dropout_that_has_drawn_goes_on_alike_in_the_twin():
+def test_used_dropout_continues_with_the_same_numbers_in_the_twin():
     model = dense_model(layers.Dropout(0.5, seed=3))
     draws(model, X)
     twin = twin_of(model)
@@ -38,7 +38,7 @@ def test_a_dropout_that_has_drawn_goes_on_alike_in_the_twin():
 
 
 # keras-core#650
-def test_an_unseeded_dropout_draws_the_same_in_the_twin():
+def test_unseeded_dropout_draws_the_same_in_the_twin():
     model = dense_model(layers.Dropout(0.5))
     twin = twin_of(model)
 
@@ -46,7 +46,7 @@ def test_an_unseeded_dropout_draws_the_same_in_the_twin():
     assert twin.layers[-1].seed_generator is not model.layers[-1].seed_generator
 
 
-def test_drawing_in_the_twin_leaves_the_generator_of_the_original_alone():
+def test_drawing_in_the_twin_does_not_advance_the_generator_of_the_original():
     model = dense_model(layers.Dropout(0.5, seed=3), layers.GaussianNoise(1.0, seed=4))
     before = values(model)
     twin = twin_of(model)
@@ -94,7 +94,7 @@ def test_image_augmentation_draws_the_same_in_the_twin(make):
     np.testing.assert_array_equal(draws(model, images, times=1), draws(twin, images, times=1))
 
 
-def test_a_pipeline_of_augmentations_keeps_each_generator():
+def test_pipeline_of_augmentations_keeps_each_generator():
     pipeline = layers.Pipeline([layers.RandomFlip(seed=1), layers.RandomContrast(0.4, seed=2)])
     model = keras.Sequential([keras.Input((8, 8, 3)), pipeline])
     images = np.abs(floats(2, 8, 8, 3))
@@ -103,7 +103,7 @@ def test_a_pipeline_of_augmentations_keeps_each_generator():
     np.testing.assert_array_equal(draws(model, images), draws(twin, images))
 
 
-def test_a_generator_shared_by_two_layers_stays_one():
+def test_generator_shared_by_two_layers_is_copied_once():
     class Noise(layers.Layer):
         def __init__(self, generator):
             super().__init__()
@@ -122,7 +122,7 @@ def test_a_generator_shared_by_two_layers_stays_one():
     np.testing.assert_array_equal(draws(model, X), draws(twin, X))
 
 
-def test_the_seed_generator_of_an_initialiser_is_copied_with_its_state():
+def test_seed_generator_of_an_initializer_is_copied_with_its_state():
     generator = keras.random.SeedGenerator(9)
     layer = layers.Dense(3, kernel_initializer=keras.initializers.GlorotUniform(seed=generator))
     model = dense_model(layers.Dense(4, kernel_initializer=keras.initializers.GlorotUniform(seed=generator)), layer)
@@ -155,7 +155,7 @@ def test_reseeding_an_ensemble_changes_its_masks_and_not_its_weights():
         assert not np.array_equal(draws(first, X), draws(second, X))
 
 
-def test_a_reseeded_twin_says_its_seed_in_its_config_and_in_a_file(tmp_path):
+def test_reseeded_twin_has_its_seed_in_its_config_and_in_a_file(tmp_path):
     model = dense_model(layers.Dropout(0.5, seed=3), layers.GaussianNoise(0.1))
     twin = twin_of(model, seed=7)
     twin.save(tmp_path / "twin.keras")
@@ -181,7 +181,7 @@ def test_reseeding_reaches_nested_models_wrappers_and_attention():
     assert_equal_values(twin, again)
 
 
-def test_reseeding_leaves_the_initial_values_of_a_built_model_alone():
+def test_reseeding_keeps_the_weights_of_a_built_model():
     model = dense_model(layers.Dense(3, kernel_initializer=keras.initializers.HeNormal(seed=4)))
     twin = twin_of(model, seed=5)
 
@@ -189,7 +189,7 @@ def test_reseeding_leaves_the_initial_values_of_a_built_model_alone():
     assert twin.layers[-1].kernel_initializer.seed != 4
 
 
-def test_reseeding_gives_unbuilt_twins_other_initial_values():
+def test_reseeding_gives_unbuilt_twins_different_initial_values():
     model = keras.Sequential([layers.Dense(3, kernel_initializer=keras.initializers.HeNormal(seed=4))])
     first, second, again = (twin_of(model, seed=seed) for seed in (1, 2, 1))
 
@@ -210,7 +210,7 @@ def _generators(model):
 # --- Statistics and adapted layers ------------------------------------------------------------------------------------
 
 
-def test_batch_normalisation_keeps_its_moving_statistics():
+def test_batch_normalization_keeps_its_moving_statistics():
     model = trained(dense_model(layers.BatchNormalization(), layers.Dense(3)), 5 + X, Y, optimizer="sgd")
     twin = twin_of(model)
 
@@ -233,7 +233,7 @@ def test_batch_normalisation_keeps_its_moving_statistics():
         lambda: layers.RMSNormalization(epsilon=0.01),
     ],
 )
-def test_other_normalisations_are_exact(make):
+def test_other_normalizations_are_exact(make):
     model = trained(dense_model(make(), layers.Dense(3)), X, Y, optimizer="sgd")
     twin = twin_of(model)
 
@@ -241,7 +241,7 @@ def test_other_normalisations_are_exact(make):
 
 
 # keras#17486 analogue, TF.NET#1232
-def test_an_adapted_normalisation_gives_the_same_outputs():
+def test_adapted_normalization_gives_the_same_outputs():
     layer = layers.Normalization()
     layer.adapt(3 + 2 * X)
     model = dense_model(layer)
@@ -253,7 +253,7 @@ def test_an_adapted_normalisation_gives_the_same_outputs():
     np.testing.assert_allclose(outputs(model, 3 + 2 * X)[0].mean(0), 0, atol=1e-5)
 
 
-def test_a_normalisation_with_given_statistics_or_inverted_is_exact():
+def test_normalization_with_given_statistics_or_invert_is_exact():
     model = dense_model(
         layers.Normalization(mean=1.0, variance=4.0), layers.Normalization(mean=2.0, variance=9.0, invert=True)
     )
@@ -262,7 +262,7 @@ def test_a_normalisation_with_given_statistics_or_inverted_is_exact():
     assert_equal_outputs(model, twin, X)
 
 
-def test_an_adapted_discretisation_keeps_its_boundaries():
+def test_adapted_discretization_keeps_its_boundaries():
     layer = layers.Discretization(num_bins=4)
     layer.adapt(X)
     model = dense_model(layer)
@@ -275,7 +275,7 @@ def test_an_adapted_discretisation_keeps_its_boundaries():
 
 
 # tf#61369, keras#18376, PR#21751. On JAX and torch, these layers hold TensorFlow objects.
-def test_an_adapted_string_lookup_keeps_its_vocabulary():
+def test_adapted_string_lookup_keeps_its_vocabulary():
     layer = layers.StringLookup()
     layer.adapt(np.array(["c", "c", "c", "b", "b", "a"]))
     twin = twin_of(layer)
@@ -284,7 +284,7 @@ def test_an_adapted_string_lookup_keeps_its_vocabulary():
     np.testing.assert_array_equal(*numbers((layer(["a", "z"]), twin(["a", "z"]))))
 
 
-def test_adapting_the_twin_of_a_lookup_leaves_the_original_alone():
+def test_adapting_the_twin_of_a_lookup_does_not_affect_the_original():
     layer = layers.StringLookup(vocabulary=["x", "y"])
     twin = twin_of(layer)
     twin.set_vocabulary(["p", "q", "r"])
@@ -302,11 +302,11 @@ def test_adapting_the_twin_of_a_lookup_leaves_the_original_alone():
         lambda: layers.IntegerLookup(vocabulary=[3, 5], invert=True),
     ],
 )
-def test_an_inverted_lookup_is_exact(make, backend):
+def test_inverted_lookup_is_exact(make, backend):
     layer = make()
     twin = twin_of(layer)
     if backend == "jax" and isinstance(layer, layers.StringLookup):
-        pytest.skip("JAX has no strings, so Keras cannot call the original either; the other backends run this")
+        pytest.skip("JAX has no strings, so Keras cannot call the original either; the other backends cover this")
 
     ours, theirs = (list(np.asarray(one(np.array([1, 2, 0])))) for one in (layer, twin))
     assert ours == theirs
@@ -321,7 +321,7 @@ def test_lookups_that_encode_are_exact(mode):
     np.testing.assert_array_equal(*numbers((layer([["a", "b", "z"]]), twin([["a", "b", "z"]]))))
 
 
-def test_an_adapted_integer_lookup_keeps_its_vocabulary():
+def test_adapted_integer_lookup_keeps_its_vocabulary():
     layer = layers.IntegerLookup(num_oov_indices=2, mask_token=0)
     layer.adapt(np.array([7, 7, 7, 5, 5, 3]))
     twin = twin_of(layer)
@@ -330,7 +330,7 @@ def test_an_adapted_integer_lookup_keeps_its_vocabulary():
     np.testing.assert_array_equal(*numbers((layer([7, 3, 9, 0]), twin([7, 3, 9, 0]))))
 
 
-def test_an_adapted_text_vectorisation_keeps_its_vocabulary_and_weights():
+def test_adapted_text_vectorization_keeps_its_vocabulary_and_weights():
     layer = layers.TextVectorization(output_mode="tf_idf")
     layer.adapt(["the cat sat", "the dog", "a cat"])
     twin = twin_of(layer)
@@ -339,7 +339,7 @@ def test_an_adapted_text_vectorisation_keeps_its_vocabulary_and_weights():
     np.testing.assert_array_equal(*numbers((layer(["the cat", "owl"]), twin(["the cat", "owl"]))))
 
 
-def test_adapting_the_twin_of_a_text_vectorisation_leaves_the_original_alone():
+def test_adapting_the_twin_of_a_text_vectorization_does_not_affect_the_original():
     layer = layers.TextVectorization()
     layer.adapt(["the cat sat", "the dog", "a cat"])
     twin = twin_of(layer)
@@ -349,7 +349,7 @@ def test_adapting_the_twin_of_a_text_vectorisation_leaves_the_original_alone():
     assert "cat" not in twin.get_vocabulary()
 
 
-def test_a_text_vectorisation_with_functions_of_the_users_is_exact():
+def test_text_vectorization_with_user_functions_is_exact():
     import tensorflow as tf
 
     stops = ["the"]
@@ -385,7 +385,7 @@ def test_crossing_of_hashed_features_is_exact():
     np.testing.assert_array_equal(*numbers((layer(pair), twin_of(layer)(pair))))
 
 
-def test_lookup_tables_inside_a_model_are_its_own():
+def test_lookup_tables_inside_a_model_are_independent():
     class Tagger(keras.Model):
         def __init__(self):
             super().__init__()
@@ -407,7 +407,7 @@ def test_lookup_tables_inside_a_model_are_its_own():
     np.testing.assert_array_equal(*numbers((before, model.tag(["b", "z"]))))
 
 
-def test_an_adapted_feature_space_is_exact():
+def test_adapted_feature_space_is_exact():
     space = keras.utils.FeatureSpace({"number": "float_normalized", "word": "string_categorical"}, output_mode="concat")
     import tensorflow as tf
 
@@ -430,7 +430,7 @@ RNNS = {
 
 
 @pytest.mark.parametrize("kind", RNNS)
-def test_a_stateful_rnn_goes_on_alike_in_the_twin(kind):
+def test_stateful_rnn_continues_with_the_same_state_in_the_twin(kind):
     inputs = keras.Input((5, 4), batch_size=2)
     model = keras.Model(inputs, RNNS[kind](stateful=True)(inputs))
     first, second = floats(2, 5, 4), floats(2, 5, 4, seed=1)
@@ -442,7 +442,7 @@ def test_a_stateful_rnn_goes_on_alike_in_the_twin(kind):
     assert any(value.any() for value in values(twin))
 
 
-def test_resetting_the_states_of_the_twin_leaves_those_of_the_original():
+def test_resetting_the_states_of_the_twin_keeps_those_of_the_original():
     inputs = keras.Input((5, 4), batch_size=2)
     model = keras.Model(inputs, layers.LSTM(3, stateful=True)(inputs))
     model(floats(2, 5, 4))
@@ -472,7 +472,7 @@ def test_options_of_recurrent_layers_are_kept(options):
     np.testing.assert_array_equal(draws(model, floats(2, 5, 4), times=1), draws(twin, floats(2, 5, 4), times=1))
 
 
-def test_an_encoder_that_hands_its_state_to_a_decoder_is_exact():
+def test_encoder_that_passes_its_state_to_a_decoder_is_exact():
     source, target = keras.Input((None, 4)), keras.Input((None, 4))
     _, *state = layers.LSTM(3, return_state=True)(source)
     model = keras.Model([source, target], layers.LSTM(3, return_sequences=True)(target, initial_state=state))
@@ -500,7 +500,7 @@ def test_composite_recurrent_layers_are_exact(make, shape):
     assert_equal_outputs(model, twin, floats(2, *shape))
 
 
-def test_a_bidirectional_layer_trains_alike_in_the_twin():
+def test_bidirectional_layer_trains_alike_in_the_twin():
     inputs = keras.Input((3, 4))
     model = keras.Model(inputs, layers.Bidirectional(layers.GRU(3, unroll=True), merge_mode="sum")(inputs))
     x, y = floats(2, 3, 4), floats(2, 3)
@@ -511,7 +511,7 @@ def test_a_bidirectional_layer_trains_alike_in_the_twin():
     assert_equal_values(model, twin)
 
 
-def test_spectral_normalisation_keeps_its_vector():
+def test_spectral_normalization_keeps_its_vector():
     model = dense_model(layers.SpectralNormalization(layers.Dense(3), power_iterations=2))
     outputs(model, X, training=True)
     twin = twin_of(model)
@@ -562,7 +562,7 @@ OPTIMIZERS = {
 
 # keras#1765, SO 49503748, mlverse/torch#1028
 @pytest.mark.parametrize("kind", OPTIMIZERS)
-def test_an_optimizer_goes_on_in_the_twin_where_the_original_stands(kind):
+def test_optimizer_continues_in_the_twin_from_the_same_state(kind):
     model = trained(
         dense_model(layers.Dense(5, activation="relu"), layers.Dense(3)), X, Y, optimizer=OPTIMIZERS[kind]()
     )
@@ -580,7 +580,7 @@ def test_an_optimizer_goes_on_in_the_twin_where_the_original_stands(kind):
     assert_equal_values(model, twin)
 
 
-def test_training_the_twin_moves_neither_weights_nor_slots_of_the_original():
+def test_training_the_twin_changes_neither_weights_nor_slots_of_the_original():
     model = trained(dense_model(), X, Y, optimizer="adam")
     before = values(model)
     twin = twin_of(model)
@@ -591,7 +591,7 @@ def test_training_the_twin_moves_neither_weights_nor_slots_of_the_original():
     assert not np.array_equal(outputs(model, X)[0], outputs(twin, X)[0])
 
 
-def test_training_the_original_moves_nothing_of_the_twin():
+def test_training_the_original_changes_nothing_in_the_twin():
     model = trained(dense_model(), X, Y, optimizer="adam")
     twin = twin_of(model)
     before = values(twin)
@@ -601,7 +601,7 @@ def test_training_the_original_moves_nothing_of_the_twin():
         np.testing.assert_array_equal(now, was)
 
 
-def test_a_model_that_is_compiled_and_not_yet_trained_trains_alike():
+def test_compiled_but_untrained_model_trains_alike():
     model = dense_model()
     model.compile("adam", "mse", metrics=["mae"])
     twin = twin_of(model)
@@ -610,7 +610,7 @@ def test_a_model_that_is_compiled_and_not_yet_trained_trains_alike():
     assert_equal_values(model, twin)
 
 
-def test_a_loss_scale_under_mixed_float16_is_kept_and_goes_on():
+def test_loss_scale_under_mixed_float16_is_kept_and_updated():
     keras.config.set_dtype_policy("mixed_float16")
     try:
         model = trained(dense_model(layers.Dense(5), layers.Dense(3, dtype="float32")), X, Y, optimizer="adam")
@@ -625,7 +625,7 @@ def test_a_loss_scale_under_mixed_float16_is_kept_and_goes_on():
         keras.config.set_dtype_policy("float32")
 
 
-def test_a_learning_rate_changed_after_compile_is_kept():
+def test_learning_rate_changed_after_compile_is_kept():
     model = trained(dense_model(), X, Y, optimizer=keras.optimizers.SGD(0.5))
     model.optimizer.learning_rate = 0.125
     twin = twin_of(model)
@@ -635,7 +635,7 @@ def test_a_learning_rate_changed_after_compile_is_kept():
     assert float(ops.convert_to_numpy(model.optimizer.learning_rate)) == 0.125
 
 
-def test_a_schedule_of_the_users_with_state_is_the_twins_own():
+def test_user_defined_schedule_with_state_is_independent():
     class Warmup(keras.optimizers.schedules.LearningRateSchedule):
         def __init__(self, peaks):
             self.peaks = peaks
@@ -650,7 +650,7 @@ def test_a_schedule_of_the_users_with_state_is_the_twins_own():
     assert fit_once(model, X, Y) == fit_once(twin, X, Y)
 
 
-def test_averaged_weights_of_an_optimizer_are_swapped_in_the_twin_alone():
+def test_averaged_weights_of_an_optimizer_are_swapped_in_the_twin_only():
     model = trained(dense_model(), X, Y, optimizer=keras.optimizers.SGD(0.5, use_ema=True, ema_momentum=0.9))
     model.layers[-1].kernel.assign(floats(4, 3, seed=9))
     before = outputs(model, X)[0]
@@ -662,7 +662,7 @@ def test_averaged_weights_of_an_optimizer_are_swapped_in_the_twin_alone():
 
 
 # PR#20888 side effect (keras >= 3.9)
-def test_a_loss_function_nobody_registered_is_kept():
+def test_unregistered_loss_function_is_kept():
     def my_loss(y, p):
         return ops.mean(ops.abs(y - p), axis=-1) * 3
 
@@ -673,7 +673,7 @@ def test_a_loss_function_nobody_registered_is_kept():
     assert fit_once(model, X, Y) == fit_once(twin, X, Y)
 
 
-def test_a_lambda_as_loss_is_kept():
+def test_lambda_as_loss_is_kept():
     model = trained(dense_model(), X, Y, optimizer="sgd", loss=lambda y, p: ops.mean(ops.square(y - p), axis=-1))
     twin = twin_of(model)
 
@@ -710,7 +710,7 @@ class MyOptimizer(keras.optimizers.Optimizer):
         self.assign_sub(variable, step)
 
 
-def test_metric_and_optimizer_classes_nobody_registered_are_kept():
+def test_unregistered_metric_and_optimizer_classes_are_kept():
     model = trained(dense_model(), X, Y, optimizer=MyOptimizer(0.01), metrics=[MyMetric()])
     twin = twin_of(model)
 
@@ -741,7 +741,7 @@ def test_compile_settings_are_kept():
     assert fit_once(model, X, Y) == fit_once(twin, X, Y)
 
 
-def test_a_model_with_losses_and_metrics_by_output_trains_alike():
+def test_model_with_losses_and_metrics_by_output_trains_alike():
     inputs = keras.Input((4,))
     model = keras.Model(inputs, {"a": layers.Dense(3, name="a")(inputs), "b": layers.Dense(1, name="b")(inputs)})
     target = {"a": Y, "b": Y[:, :1]}
@@ -760,7 +760,7 @@ def test_a_model_with_losses_and_metrics_by_output_trains_alike():
     assert_equal_values(model, twin)
 
 
-def test_metric_totals_are_kept_half_way():
+def test_metric_totals_are_kept_in_the_middle_of_an_epoch():
     model = dense_model()
     model.compile("sgd", "mse", metrics=["mae", keras.metrics.RootMeanSquaredError()])
     model.train_on_batch(X, Y)
@@ -785,7 +785,7 @@ def test_metric_totals_are_kept_half_way():
         lambda: keras.metrics.MeanMetricWrapper(lambda y, p: ops.mean(ops.abs(y - p), axis=-1)),
     ],
 )
-def test_a_metric_on_its_own_keeps_what_it_has_seen(make):
+def test_metric_cloned_alone_keeps_its_totals(make):
     metric = make()
     y, p = np.array([[0.0], [1.0], [1.0]], "float32"), np.array([[0.2], [0.7], [0.4]], "float32")
     metric.update_state(y, p)
@@ -796,7 +796,7 @@ def test_a_metric_on_its_own_keeps_what_it_has_seen(make):
     assert not np.array_equal(*numbers((metric.result(), twin.result())))
 
 
-def test_a_layer_with_metrics_and_losses_of_its_own_is_exact():
+def test_layer_with_its_own_metrics_and_losses_is_exact():
     class Watched(layers.Layer):
         def __init__(self):
             super().__init__()
@@ -818,7 +818,7 @@ def test_a_layer_with_metrics_and_losses_of_its_own_is_exact():
     assert float(ops.convert_to_numpy(model.layers[-1].seen.count)) == 2
 
 
-def test_regularisers_and_constraints_go_on_in_the_twin():
+def test_regularizers_and_constraints_act_in_the_twin():
     layer = layers.Dense(
         3,
         kernel_regularizer=keras.regularizers.L1L2(0.1, 0.2),
@@ -837,7 +837,7 @@ def test_regularisers_and_constraints_go_on_in_the_twin():
 
 
 # clone_model docstring; keras#10485, #5060
-def test_a_variable_tied_between_two_layers_stays_tied():
+def test_variable_tied_between_two_layers_stays_tied():
     class Tied(layers.Layer):
         def __init__(self, other):
             super().__init__()
@@ -856,7 +856,7 @@ def test_a_variable_tied_between_two_layers_stays_tied():
     assert_equal_values(model, twin)
 
 
-def test_a_variable_given_to_another_layer_by_hand_stays_tied():
+def test_variable_assigned_to_another_layer_stays_tied():
     first, second = layers.Dense(4, use_bias=False), layers.Dense(4, use_bias=False)
     model = dense_model(first, second)
     second._tracker.unlock()
@@ -869,11 +869,11 @@ def test_a_variable_given_to_another_layer_by_hand_stays_tied():
     assert_equal_outputs(model, twin, X)
 
 
-def test_a_reversible_embedding_keeps_its_tie():
+def test_reversible_embedding_keeps_its_tie():
     inputs = keras.Input((5,), dtype="int32")
     embedding = layers.ReversibleEmbedding(7, 3, tie_weights=True) if hasattr(layers, "ReversibleEmbedding") else None
     if embedding is None:
-        pytest.skip("this Keras has no ReversibleEmbedding; a newer Keras lifts this")
+        pytest.skip("this Keras has no ReversibleEmbedding")
     model = keras.Model(inputs, embedding(embedding(inputs), reverse=True))
     twin = twin_of(model)
 
@@ -881,7 +881,7 @@ def test_a_reversible_embedding_keeps_its_tie():
     assert len(twin.variables) == 1
 
 
-def test_variables_made_by_hand_keep_every_property():
+def test_variables_created_by_hand_keep_every_property():
     class Odd(layers.Layer):
         def __init__(self):
             super().__init__()
@@ -917,7 +917,7 @@ def test_variables_made_by_hand_keep_every_property():
     assert_equal_outputs(model, twin, X)
 
 
-def test_a_frozen_variable_stays_frozen():
+def test_frozen_variable_stays_frozen():
     model = dense_model()
     model.layers[-1].kernel.trainable = False
     model.compile("sgd", "mse")
@@ -956,7 +956,7 @@ def test_lora_keeps_alpha_matrices_and_frozen_kernels(kind):
     assert_equal_outputs(model, twin, x)
 
 
-def test_a_lora_twin_trains_alike_and_saves(tmp_path):
+def test_lora_twin_trains_alike_and_saves(tmp_path):
     model = dense_model(layers.Dense(3))
     model.layers[-1].enable_lora(2, lora_alpha=4)
     trained(model, X, Y, optimizer="adam")
@@ -969,7 +969,7 @@ def test_a_lora_twin_trains_alike_and_saves(tmp_path):
     np.testing.assert_allclose(outputs(model, X)[0], outputs(twin, X)[0], atol=1e-6)
 
 
-def test_enabling_lora_on_the_twin_leaves_the_original_alone():
+def test_enabling_lora_on_the_twin_does_not_affect_the_original():
     model = dense_model()
     twin = twin_of(model)
     twin.layers[-1].enable_lora(2)
@@ -980,7 +980,7 @@ def test_enabling_lora_on_the_twin_leaves_the_original_alone():
     assert_equal_outputs(model, twin, X)
 
 
-# --- Quantisation -----------------------------------------------------------------------------------------------------
+# --- Quantization -----------------------------------------------------------------------------------------------------
 
 
 def _quantizable(kind):
@@ -996,7 +996,7 @@ def _quantizable(kind):
 # keras PR#21928, qkeras#95, keras PR#21896
 @pytest.mark.parametrize("mode", ["int8", "int4"])
 @pytest.mark.parametrize("kind", ["dense", "einsum", "embedding"])
-def test_a_quantised_model_is_exact(kind, mode):
+def test_quantized_model_is_exact(kind, mode):
     model, x = _quantizable(kind)
     model.quantize(mode)
     twin = twin_of(model)
@@ -1008,7 +1008,7 @@ def test_a_quantised_model_is_exact(kind, mode):
 
 
 @pytest.mark.parametrize("mode", ["int8", "int4", "float8"])
-def test_quantising_the_twin_acts_on_the_twin_alone(mode):
+def test_quantizing_the_twin_changes_the_twin_only(mode):
     model, x = _quantizable("dense")
     before = outputs(model, x)[0]
     twin = twin_of(model)
@@ -1021,7 +1021,7 @@ def test_quantising_the_twin_acts_on_the_twin_alone(mode):
     assert_equal_outputs(model, twin, x)
 
 
-def test_quantising_the_original_leaves_the_twin_alone():
+def test_quantizing_the_original_does_not_affect_the_twin():
     model, x = _quantizable("dense")
     twin = twin_of(model)
     before = outputs(twin, x)[0]
@@ -1032,11 +1032,11 @@ def test_quantising_the_original_leaves_the_twin_alone():
 
 
 @pytest.mark.parametrize("kind", ["dense", "einsum"])
-def test_a_float8_model_keeps_its_scales_and_histories_and_trains_alike(kind):
+def test_float8_model_keeps_its_scales_and_histories_and_trains_alike(kind):
     model, x = _quantizable(kind)
     model.quantize("float8")
     y = outputs(model, x)[0] + 1
-    # Untraced, the gradient of Keras' float8 fails on TensorFlow; compiled by XLA it takes longer than everything else.
+    # Untraced, the gradient of Keras' float8 fails on TensorFlow; compiled by XLA it takes too long.
     trained(model, x, y, optimizer="adam", run_eagerly=False, jit_compile=False)
     twin = twin_of(model)
 
@@ -1045,7 +1045,7 @@ def test_a_float8_model_keeps_its_scales_and_histories_and_trains_alike(kind):
     assert_equal_values(model, twin)
 
 
-def test_a_quantised_model_with_lora_is_exact():
+def test_quantized_model_with_lora_is_exact():
     model, x = _quantizable("dense")
     model.quantize("int8")
     model.layers[0].enable_lora(2, lora_alpha=6)
@@ -1055,7 +1055,7 @@ def test_a_quantised_model_with_lora_is_exact():
     assert_equal_outputs(model, twin, x)
 
 
-def test_a_quantised_twin_saves_and_loads(tmp_path):
+def test_quantized_twin_saves_and_loads(tmp_path):
     model, x = _quantizable("dense")
     model.quantize("int8")
     twin = twin_of(model)
@@ -1064,7 +1064,7 @@ def test_a_quantised_twin_saves_and_loads(tmp_path):
     assert_equal_outputs(model, keras.models.load_model(tmp_path / "twin.keras"), x)
 
 
-def test_a_quantised_nested_model_is_exact():
+def test_quantized_nested_model_is_exact():
     inner = keras.Sequential([keras.Input((4,)), layers.Dense(4)], name="inner")
     model = dense_model(inner, layers.Dense(3))
     model.quantize("int8")
@@ -1074,7 +1074,7 @@ def test_a_quantised_nested_model_is_exact():
     assert_equal_outputs(model, twin, X)
 
 
-def test_a_layer_quantised_in_place_keeps_its_call_functions_its_own():
+def test_layer_quantized_in_place_has_independent_call_functions():
     layer = layers.Dense(3)
     layer.build((None, 4))
     twin = twin_of(layer)
@@ -1098,7 +1098,7 @@ def test_building_the_twin_of_an_unbuilt_layer_leaves_the_original_unbuilt():
 
 
 # tf#46380, larq#631
-def test_a_policy_by_layer_is_kept():
+def test_policy_per_layer_is_kept():
     model = dense_model(
         layers.Dense(4, dtype="mixed_bfloat16"),
         layers.Dense(4, dtype="float16"),
@@ -1113,7 +1113,7 @@ def test_a_policy_by_layer_is_kept():
     assert_equal_outputs(model, twin, X)
 
 
-def test_a_policy_map_is_the_twins_own():
+def test_policy_map_is_independent():
     policies = keras.dtype_policies.DTypePolicyMap()
     policies["block/dense"] = keras.DTypePolicy("mixed_bfloat16")
     block = keras.Sequential([keras.Input((4,)), layers.Dense(3, name="dense", dtype=policies)], name="block")
@@ -1126,7 +1126,7 @@ def test_a_policy_map_is_the_twins_own():
     assert_equal_outputs(model, twin, X)
 
 
-def test_a_policy_set_after_building_is_kept():
+def test_policy_set_after_building_is_kept():
     model = dense_model()
     model.layers[-1].dtype_policy = "mixed_bfloat16"
     twin = twin_of(model)
@@ -1135,7 +1135,7 @@ def test_a_policy_set_after_building_is_kept():
     assert_equal_outputs(model, twin, X)
 
 
-def test_changing_the_policy_of_the_twin_leaves_the_original_alone():
+def test_changing_the_policy_of_the_twin_does_not_affect_the_original():
     model = dense_model()
     twin = twin_of(model)
     twin.layers[-1].dtype_policy = "mixed_bfloat16"
@@ -1143,7 +1143,7 @@ def test_changing_the_policy_of_the_twin_leaves_the_original_alone():
     assert model.layers[-1].dtype_policy.name == "float32"
 
 
-def test_a_layer_without_autocast_stays_without():
+def test_layer_without_autocast_stays_without_autocast():
     model = dense_model(layers.Dense(3), layers.Identity(autocast=False))
     twin = twin_of(model)
 
@@ -1174,7 +1174,7 @@ def test_variables_of_every_dtype_are_bit_equal(dtype):
 
 
 # keras#6169, #7589, #12202
-def test_found_and_given_masks_are_both_kept():
+def test_implicit_and_explicit_masks_are_both_kept():
     tokens, keep = keras.Input((5,), dtype="int32"), keras.Input((5,), dtype="bool")
     embedded = layers.Embedding(9, 4, mask_zero=True)(tokens)
     found = layers.LSTM(3)(embedded)
@@ -1190,7 +1190,7 @@ def test_found_and_given_masks_are_both_kept():
 
 
 # keras#7591
-def test_a_layer_with_a_list_of_masks_keeps_each():
+def test_layer_with_a_list_of_masks_keeps_each_mask():
     class Split(layers.Layer):
         supports_masking = True
 
@@ -1224,7 +1224,7 @@ def test_supports_masking_set_on_the_instance_is_kept():
     assert_equal_outputs(model, twin, x)
 
 
-def test_a_mask_that_lives_only_at_run_time_still_travels():
+def test_mask_computed_only_at_run_time_is_propagated():
     model = keras.Sequential([layers.Embedding(9, 4, mask_zero=True), layers.Dropout(0.1), layers.LSTM(3)])
     tokens = np.array([[1, 2, 0, 0]])
     model(tokens)
@@ -1266,7 +1266,7 @@ def test_remat_is_kept(mode):
         mode,
         *(getattr(model.layers[-1]._remat_mode, n) for n in ("output_size_threshold", "layer_names")),
     )
-    if mode != "larger_than":  # which Keras cannot call with a batch of unknown size
+    if mode != "larger_than":  # Keras cannot call this mode with a batch of unknown size
         assert_equal_outputs(model, twin, X)
     if keras.backend.backend() != "tensorflow":  # Keras cannot train with remat there
         model.compile("sgd", "mse")
@@ -1277,7 +1277,7 @@ def test_remat_is_kept(mode):
 # --- Config values ----------------------------------------------------------------------------------------------------
 
 
-def test_mutable_values_of_a_config_are_the_twins_own():
+def test_mutable_values_of_a_config_are_independent():
     class Scaled(layers.Layer):
         def __init__(self, factors, table):
             super().__init__()
@@ -1297,7 +1297,7 @@ def test_mutable_values_of_a_config_are_the_twins_own():
     np.testing.assert_array_equal(model.layers[-1].table, np.arange(4.0))
 
 
-def test_an_embedding_and_a_convolution_with_every_option_train_alike():
+def test_embedding_and_a_convolution_with_every_option_train_alike():
     inputs = keras.Input((8, 8, 3))
     x = layers.Conv2D(4, 3, strides=2, padding="same", groups=1, dilation_rate=1, use_bias=False)(inputs)
     x = layers.DepthwiseConv2D(3, depth_multiplier=2)(x)
@@ -1313,7 +1313,7 @@ def test_an_embedding_and_a_convolution_with_every_option_train_alike():
     assert_equal_values(model, twin)
 
 
-def test_a_second_generation_is_as_exact_as_the_first():
+def test_twin_of_a_twin_is_exact():
     model = trained(
         dense_model(layers.Dropout(0.3, seed=2), layers.BatchNormalization(), layers.Dense(3)), X, Y, optimizer="adam"
     )

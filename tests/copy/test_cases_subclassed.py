@@ -1,4 +1,4 @@
-"""Subclassed models, unbuilt ones, and everything else `clone` takes: layers, optimizers, metrics, collections, `share=`."""
+"""Subclassed and unbuilt models, and other arguments of `clone`: layers, optimizers, metrics, collections, `share=`."""
 
 import collections
 import copy
@@ -42,7 +42,7 @@ class Plain(keras.Model):
 
 
 # tf-keras#355, tf#47048, #59275, keras#17261
-def test_a_subclassed_model_is_exact():
+def test_subclassed_model_is_exact():
     model = Plain(5)
     model(X)
     twin = twin_of(model)
@@ -51,7 +51,7 @@ def test_a_subclassed_model_is_exact():
     assert_equal_outputs(model, twin, X)
 
 
-def test_a_subclassed_model_trains_alike_and_apart():
+def test_subclassed_model_trains_alike_and_independently():
     model = trained(Plain(5), X, Y, optimizer="adam", metrics=["mae"])
     before = values(model)
     twin = twin_of(model)
@@ -89,7 +89,7 @@ def _gan():
 
 
 # tf#59275
-def test_a_model_that_takes_models_in_its_constructor_is_exact():
+def test_model_that_takes_models_in_its_constructor_is_exact():
     model = _gan()
     model(X)
     twin = twin_of(model)
@@ -117,7 +117,7 @@ def test_several_optimizers_as_attributes_each_follow_their_part():
     np.testing.assert_array_equal(*numbers((model.generator.trainable_variables[0], part[0])))
 
 
-def test_a_moving_average_wrapper_keeps_online_and_target_apart_and_equal():
+def test_moving_average_wrapper_keeps_online_and_target_distinct_and_equal():
     class Averaged(keras.Model):
         def __init__(self, online):
             super().__init__()
@@ -143,7 +143,7 @@ def test_a_moving_average_wrapper_keeps_online_and_target_apart_and_equal():
     assert twin.online is not twin.target
 
 
-def test_a_model_kept_in_two_attributes_stays_one():
+def test_model_in_two_attributes_is_copied_once():
     model = Plain(5)
     model(X)
     model.again = model.first
@@ -181,7 +181,7 @@ def test_lists_dicts_and_nests_of_layers_are_tracked_in_the_twin():
     assert len(twin.layers) == len(model.layers)
 
 
-def test_lists_of_the_twin_go_on_tracking():
+def test_lists_of_the_twin_keep_tracking():
     class Growing(keras.Model):
         def __init__(self):
             super().__init__()
@@ -201,7 +201,7 @@ def test_lists_of_the_twin_go_on_tracking():
     assert (len(model.variables), len(twin.variables)) == (2, 4)
 
 
-def test_variables_beside_the_layers_are_kept():
+def test_variables_outside_of_layers_are_kept():
     class Scaled(keras.Model):
         def __init__(self):
             super().__init__()
@@ -234,7 +234,7 @@ class Options:
 Pair = collections.namedtuple("Pair", "left right")
 
 
-def test_attributes_set_by_hand_are_kept_and_are_the_twins_own():
+def test_attributes_set_by_hand_are_kept_and_independent():
     model = Plain(5)
     model(X)
     model.options = Options(0.5, ["a"])
@@ -264,7 +264,7 @@ def test_attributes_set_by_hand_are_kept_and_are_the_twins_own():
     assert twin.pair.left is twin.first
 
 
-def test_a_train_step_of_the_users_runs_on_the_twin(backend):
+def test_user_defined_train_step_runs_on_the_twin(backend):
     class Stepping(Plain):
         def __init__(self, units):
             super().__init__(units)
@@ -286,7 +286,7 @@ def test_a_train_step_of_the_users_runs_on_the_twin(backend):
     assert fit_once(model, X, Y) == ours
 
 
-def test_a_functional_subclass_keeps_class_arguments_and_methods():
+def test_functional_subclass_keeps_class_arguments_and_methods():
     class Backbone(keras.Model):
         def __init__(self, units, alpha):
             inputs = keras.Input((4,))
@@ -312,7 +312,7 @@ def test_a_functional_subclass_keeps_class_arguments_and_methods():
     np.testing.assert_array_equal(*numbers((model.scaled(X), twin.scaled(X))))
 
 
-def test_a_model_that_refers_to_itself_and_its_parent_is_exact():
+def test_model_that_refers_to_itself_and_its_parent_is_exact():
     class Child(layers.Layer):
         def call(self, x):
             return x * self.parent_scale()
@@ -331,7 +331,7 @@ def test_a_model_that_refers_to_itself_and_its_parent_is_exact():
     np.testing.assert_array_equal(numbers([twin.child(X)])[0], X * 3)
 
 
-def test_a_method_bound_to_the_model_is_bound_to_the_twin():
+def test_method_bound_to_the_model_is_bound_to_the_twin():
     model = Plain(5)
     model(X)
     model.run = model.first.call
@@ -370,7 +370,7 @@ def test_attention_and_other_composite_layers_inside_a_subclass_are_exact():
 # --- Unbuilt models ---------------------------------------------------------------------------------------------------
 
 
-def test_an_unbuilt_sequential_stays_unbuilt_and_builds_alone():
+def test_unbuilt_sequential_stays_unbuilt_and_builds_independently():
     model = keras.Sequential([layers.Dense(3), layers.ReLU()])
     twin = twin_of(model)
     twin(X)
@@ -380,7 +380,7 @@ def test_an_unbuilt_sequential_stays_unbuilt_and_builds_alone():
     assert twin.layers[0] is not model.layers[0]
 
 
-def test_an_unbuilt_subclass_stays_unbuilt_and_trains():
+def test_unbuilt_subclass_stays_unbuilt_and_trains():
     model = Plain(5)
     model.compile("adam", "mse")
     twin = twin_of(model)
@@ -391,7 +391,7 @@ def test_an_unbuilt_subclass_stays_unbuilt_and_trains():
     assert len(twin.variables) == 4
 
 
-def test_a_half_built_model_keeps_what_is_built():
+def test_partly_built_model_keeps_its_built_layers():
     model = Plain(5)
     model.first.build((None, 4))
     twin = twin_of(model)
@@ -400,7 +400,7 @@ def test_a_half_built_model_keeps_what_is_built():
     assert not twin.second.built
 
 
-def test_a_sequential_without_layers_can_be_filled_after_cloning():
+def test_sequential_without_layers_can_be_filled_after_cloning():
     model = keras.Sequential(name="empty")
     twin = twin_of(model)
     twin.add(keras.Input((4,)))
@@ -410,7 +410,7 @@ def test_a_sequential_without_layers_can_be_filled_after_cloning():
     assert outputs(twin, X)[0].shape == (8, 3)
 
 
-def test_layers_added_to_and_popped_from_the_twin_stay_there():
+def test_adding_and_popping_layers_changes_the_twin_only():
     model = keras.Sequential([keras.Input((4,)), layers.Dense(3), layers.Dense(2)])
     twin = twin_of(model)
     twin.pop()
@@ -421,7 +421,7 @@ def test_layers_added_to_and_popped_from_the_twin_stay_there():
     np.testing.assert_array_equal(*numbers((model.layers[0].kernel, twin.layers[0].kernel)))
 
 
-def test_variables_that_wait_for_their_first_value_are_copied_waiting():
+def test_uninitialized_variables_stay_uninitialized():
     class Late(layers.Layer):
         def build(self, shape):
             self.w = self.add_weight(shape=(shape[-1],), initializer=keras.initializers.RandomNormal(seed=3))
@@ -440,7 +440,7 @@ def test_variables_that_wait_for_their_first_value_are_copied_waiting():
 # --- Files, pickles and deepcopies ------------------------------------------------------------------------------------
 
 
-def test_a_twin_saves_loads_pickles_and_clones_again(tmp_path):
+def test_twin_saves_loads_pickles_and_clones_again(tmp_path):
     model = trained(dense_model(layers.Dense(5), layers.Dense(3)), X, Y, optimizer="adam")
     twin = twin_of(model)
     twin.save(tmp_path / "twin.keras")
@@ -454,7 +454,7 @@ def test_a_twin_saves_loads_pickles_and_clones_again(tmp_path):
 
 
 # keras#466
-def test_a_layer_on_its_own_comes_without_its_calls():
+def test_layer_cloned_alone_has_no_calls():
     model = dense_model(layers.Dense(3, name="d"))
     twin = twin_of(model.get_layer("d"))
 
@@ -462,7 +462,7 @@ def test_a_layer_on_its_own_comes_without_its_calls():
     np.testing.assert_array_equal(*numbers((model.get_layer("d")(X), twin(X))))
 
 
-def test_a_raw_operation_can_be_cloned():
+def test_raw_operation_can_be_cloned():
     inputs = keras.Input((4,))
     model = keras.Model(inputs, ops.reshape(inputs * 2, (-1, 2, 2)))
     twin = twin_of(model)
@@ -479,7 +479,7 @@ def _apply(optimizer, variables):
     optimizer.apply(_ones(variables), variables)
 
 
-def test_an_optimizer_alone_keeps_its_slots_and_goes_on_optimising_the_same_variables():
+def test_optimizer_cloned_alone_keeps_its_slots_and_its_variables():
     model = trained(dense_model(), X, Y, optimizer=keras.optimizers.Adam(0.1))
     kernel = numbers(model.trainable_variables)[0]
     slots = numbers(model.optimizer.variables)
@@ -492,7 +492,7 @@ def test_an_optimizer_alone_keeps_its_slots_and_goes_on_optimising_the_same_vari
         np.testing.assert_array_equal(now, was)
 
 
-def test_an_optimizer_alone_needs_no_share():
+def test_optimizer_cloned_alone_needs_no_share():
     model = trained(dense_model(), X, Y, optimizer=keras.optimizers.SGD(0.1, momentum=0.5))
 
     twin = ramet.clone(model.optimizer)
@@ -501,7 +501,7 @@ def test_an_optimizer_alone_needs_no_share():
     assert not {id(v) for v in twin.variables} & {id(v) for v in model.optimizer.variables}
 
 
-def test_an_optimizer_with_its_model_optimises_the_twins_variables():
+def test_optimizer_with_its_model_optimizes_the_twins_variables():
     model = dense_model()
     optimizer = keras.optimizers.Adam(0.1)
     optimizer.build(model.trainable_variables)
@@ -516,7 +516,7 @@ def test_an_optimizer_with_its_model_optimises_the_twins_variables():
         assert_unmoved(model, before)
 
 
-def test_a_loss_scale_optimizer_alone_keeps_its_inner_slots():
+def test_loss_scale_optimizer_cloned_alone_keeps_its_inner_slots():
     model = dense_model()
     optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam(0.1), initial_scale=4.0)
     optimizer.build(model.trainable_variables)
@@ -532,7 +532,7 @@ def test_a_loss_scale_optimizer_alone_keeps_its_inner_slots():
         np.testing.assert_array_equal(now, was)
 
 
-def test_an_optimizer_nobody_built_can_be_cloned_and_used():
+def test_unbuilt_optimizer_can_be_cloned_and_used():
     model = dense_model()
     twin = twin_of(keras.optimizers.AdamW(0.1))
     _apply(twin, model.trainable_variables)
@@ -540,7 +540,7 @@ def test_an_optimizer_nobody_built_can_be_cloned_and_used():
     assert int(ops.convert_to_numpy(twin.iterations)) == 1
 
 
-def test_a_metric_and_a_loss_on_their_own_are_exact():
+def test_metric_and_a_loss_cloned_alone_are_exact():
     metric = keras.metrics.Mean()
     metric.update_state([1.0, 3.0])
     loss = keras.losses.CategoricalCrossentropy(label_smoothing=0.1, reduction="sum")
@@ -552,7 +552,7 @@ def test_a_metric_and_a_loss_on_their_own_are_exact():
     np.testing.assert_array_equal(*numbers((loss(y, p), twin_loss(y, p))))
 
 
-def test_a_loss_with_variables_has_its_own_in_the_twin():
+def test_loss_with_variables_has_independent_ones_in_the_twin():
     class Weighted(keras.losses.Loss):
         def __init__(self):
             super().__init__()
@@ -587,7 +587,7 @@ def test_without_compile_the_twin_has_no_optimizer_loss_or_metrics(make):
     assert model.optimizer.name == "adam"
 
 
-def test_without_compile_the_twin_is_as_if_it_was_never_compiled():
+def test_without_compile_the_twin_is_like_a_model_never_compiled():
     model = trained(dense_model(), X, Y, optimizer="adam", metrics=["mae"])
     twin = twin_of(model, compile=False)
 
@@ -597,7 +597,7 @@ def test_without_compile_the_twin_is_as_if_it_was_never_compiled():
         twin.fit(X, Y, verbose=0)
 
 
-def test_without_compile_nested_models_lose_theirs_too():
+def test_without_compile_nested_models_lose_their_settings_as_well():
     inner = trained(dense_model(name="inner"), X, Y, optimizer="adam")
     model = dense_model(inner)
     model.compile("sgd", "mse")
@@ -610,7 +610,7 @@ def test_without_compile_nested_models_lose_theirs_too():
 # --- share= -----------------------------------------------------------------------------------------------------------
 
 
-def test_an_attribute_that_is_shared_stays_the_very_same():
+def test_shared_attribute_stays_the_same_object():
     model = _gan()
     model(X)
     twin = twin_of(model, share=[model.discriminator])
@@ -621,7 +621,7 @@ def test_an_attribute_that_is_shared_stays_the_very_same():
     assert model.discriminator in twin.layers
 
 
-def test_an_object_of_any_class_can_be_shared():
+def test_object_of_any_class_can_be_shared():
     class Log:
         def __init__(self):
             self.lines = []
@@ -638,7 +638,7 @@ def test_an_object_of_any_class_can_be_shared():
         model.log.file.close()
 
 
-def test_a_shared_layer_of_a_functional_model_is_called_in_both_graphs(tmp_path):
+def test_shared_layer_of_a_functional_model_is_called_in_both_graphs(tmp_path):
     shared = layers.Dense(4, name="shared")
     model = dense_model(layers.Dense(4, name="before"), shared, layers.Dense(3, name="after"))
     calls = len(shared._inbound_nodes)
@@ -657,7 +657,7 @@ def test_a_shared_layer_of_a_functional_model_is_called_in_both_graphs(tmp_path)
     assert_equal_outputs(model, ramet.clone(twin), X)
 
 
-def test_a_shared_layer_trains_for_both():
+def test_training_a_shared_layer_affects_both_models():
     model = dense_model(layers.Dense(3, name="shared"))
     model.compile("sgd", "mse")
 
@@ -667,7 +667,7 @@ def test_a_shared_layer_trains_for_both():
     assert_equal_outputs(model, twin, X)
 
 
-def test_a_shared_variable_stays_one():
+def test_shared_variable_stays_the_same_object():
     model = dense_model()
     kernel = model.layers[-1].kernel
     twin = twin_of(model, share=[kernel])
@@ -699,7 +699,7 @@ Agents = collections.namedtuple("Agents", "actor critic")
     ],
     ids=["list", "tuple", "namedtuple", "dict", "ordered"],
 )
-def test_what_models_of_a_collection_share_is_shared_among_their_twins(collect):
+def test_sharing_between_models_of_a_collection_is_kept(collect):
     originals = collect(_actor_and_critic())
     twins = twin_of(originals)
 
@@ -712,14 +712,14 @@ def test_what_models_of_a_collection_share_is_shared_among_their_twins(collect):
     assert_equal_outputs(old_critic, critic, X)
 
 
-def test_one_model_twice_in_a_list_is_one_twin_twice():
+def test_model_that_is_twice_in_a_list_is_cloned_once():
     model = dense_model()
     first, second = twin_of([model, model])
 
     assert first is second
 
 
-def test_an_empty_collection_gives_an_empty_one():
+def test_empty_collection_returns_an_empty_collection():
     assert ramet.clone([]) == []
     assert ramet.clone({}) == {}
 
@@ -736,7 +736,7 @@ def test_models_layers_metrics_and_optimizers_mix_in_one_collection():
     assert len(twins["layer"]._inbound_nodes) == 1
 
 
-def test_a_teacher_seen_by_a_student_through_a_closure_is_cloned_once():
+def test_teacher_reached_through_a_closure_of_a_student_is_cloned_once():
     teacher = dense_model(name="teacher")
     student = dense_model(name="student")
     student.compile("sgd", loss=lambda y, p: ops.mean(ops.square(p - teacher(X)), axis=-1))
@@ -747,10 +747,10 @@ def test_a_teacher_seen_by_a_student_through_a_closure_is_cloned_once():
     assert fit_once(student, X, Y) == fit_once(new_student, X, Y)
 
 
-def test_names_and_seeds_are_checked_before_anything_is_done():
+def test_names_and_seeds_are_checked_before_cloning():
     model = dense_model(name="net")
 
-    with pytest.raises(ramet.errors.ArgumentError, match="original's name"):
+    with pytest.raises(ramet.errors.ArgumentError, match="the original has the same name"):
         ramet.clone(model, name="net")
     with pytest.raises(ramet.errors.ArgumentError, match="a seed is an int"):
         ramet.clone(model, seed="7")
@@ -763,7 +763,7 @@ def test_names_and_seeds_are_checked_before_anything_is_done():
 @pytest.mark.parametrize(
     "make", [dense_model, lambda **o: Plain(5, **o) if not o else Plain(5)], ids=["functional", "subclass"]
 )
-def test_original_and_named_twin_live_and_train_inside_one_model(make):
+def test_original_and_named_twin_train_in_one_model(make):
     net = make()
     net(X)
     twin = ramet.clone(net, name="target")

@@ -1,4 +1,4 @@
-"""Deep models at the default recursion limit: nothing in the copier calls itself on the user's objects."""
+"""Deep models at the default recursion limit: the copier does not recurse over the user's objects."""
 
 import functools
 import sys
@@ -14,7 +14,7 @@ from tests.support.twins import assert_equal_outputs, assert_equal_values, twin_
 
 @pytest.fixture(autouse=True)
 def default_limit():
-    """The limit Python starts with; other code in the process may have raised it."""
+    """Set the recursion limit that Python starts with; other code in the process may have raised it."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(1000)
     yield
@@ -22,7 +22,7 @@ def default_limit():
 
 
 def _chain(length, make):
-    """A functional chain. Keras itself recurses once for each layer when it sorts the calls."""
+    """Return a functional chain. Keras itself recurses once per layer when it sorts the calls."""
     sys.setrecursionlimit(20_000)
     x = inputs = keras.Input((2,))
     for index in range(length):
@@ -33,7 +33,7 @@ def _chain(length, make):
 
 
 @pytest.mark.slow
-def test_a_chain_of_900_layers_has_an_exact_twin():
+def test_chain_of_900_layers_has_an_exact_twin():
     shared = layers.Dense(2)
     model = _chain(
         900, lambda index: layers.Dense(2) if index % 30 == 0 else layers.Activation("tanh") if index % 7 else shared
@@ -46,7 +46,7 @@ def test_a_chain_of_900_layers_has_an_exact_twin():
 
 
 @pytest.mark.slow
-def test_a_chain_of_1500_layers_has_a_twin_with_as_many_layers():
+def test_chain_of_1500_layers_has_a_twin_of_the_same_length():
     model = _chain(1500, lambda index: layers.Activation("tanh"))
 
     twin = ramet.clone(model)
@@ -56,7 +56,7 @@ def test_a_chain_of_1500_layers_has_a_twin_with_as_many_layers():
 
 
 @pytest.mark.slow
-def test_a_chain_of_900_layers_in_a_sequential_has_an_exact_twin():
+def test_chain_of_900_layers_in_a_sequential_has_an_exact_twin():
     sys.setrecursionlimit(20_000)
     model = keras.Sequential([keras.Input((2,)), *(layers.Activation("tanh") for _ in range(900))])
     sys.setrecursionlimit(1000)
@@ -85,7 +85,7 @@ class SlottedLink:
 
 
 class Holder(keras.Model):
-    """A subclassed model with one thing in it."""
+    """A subclassed model that holds one object."""
 
     def __init__(self, held=None, **kwargs):
         super().__init__(**kwargs)
@@ -113,7 +113,7 @@ def _length(link, step):
 
 
 @pytest.mark.parametrize("kind", [Link, SlottedLink])
-def test_a_subclassed_model_nested_2000_objects_deep_has_an_exact_twin(kind):
+def test_subclassed_model_nested_2000_objects_deep_has_an_exact_twin(kind):
     link = None
     for index in range(2000):
         link = kind(link, load=[index])
@@ -140,7 +140,7 @@ class Shell(layers.Layer):
 
 
 def test_layers_nested_300_deep_have_an_exact_twin():
-    """Keras' own look at nested layers calls itself; this many it can stand."""
+    """Keras itself recurses over nested layers; this depth is within its limit."""
     layer = None
     for _ in range(300):
         layer = Shell(layer)
@@ -153,8 +153,8 @@ def test_layers_nested_300_deep_have_an_exact_twin():
 
 
 @pytest.mark.slow
-def test_layers_nested_2000_deep_have_a_twin_as_deep():
-    """Deeper than Keras can count the variables of."""
+def test_layers_nested_2000_deep_have_a_twin_of_the_same_depth():
+    """At this depth, Keras cannot count variables any more."""
     layer = None
     for _ in range(2000):
         layer = Shell(layer)
@@ -192,9 +192,9 @@ def _core(value, step):
 
 
 @pytest.mark.parametrize("core", [[], 7], ids=["mutable core", "fixed core"])
-def test_tuples_nested_50000_deep_are_copied_where_they_hold_what_can_change(core):
+def test_tuples_nested_50000_deep_around_mutable_objects_are_copied(core):
     layer = layers.Dense(2)
-    layer.__dict__["nest"] = _nested_tuple(50_000, core)  # Keras would look into it, recursively, on assignment
+    layer.__dict__["nest"] = _nested_tuple(50_000, core)  # on assignment, Keras would search it recursively
 
     twin = ramet.clone(layer)
 
@@ -205,7 +205,7 @@ def test_tuples_nested_50000_deep_are_copied_where_they_hold_what_can_change(cor
 
 
 class Core:
-    """What can change, at the innermost place."""
+    """A mutable object at the innermost level."""
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_containers_and_functions_nested_5000_deep_are_copied(wrap, step):
     assert found is not core
 
 
-def test_partials_of_partials_that_reach_a_layer_follow_the_twin():
+def test_nested_partials_that_reach_a_layer_reach_the_twins_layer():
     layer = layers.Dense(2)
     layer.build((None, 2))
     function = layer
@@ -256,7 +256,7 @@ def _call(function, x):
     return function(x)
 
 
-def test_methods_and_decorators_in_a_long_chain_follow_the_twin():
+def test_long_chain_of_methods_and_decorators_reaches_the_twins_layer():
     layer = layers.Dense(2)
 
     class Step:
@@ -279,7 +279,7 @@ def test_methods_and_decorators_in_a_long_chain_follow_the_twin():
     assert found.__self__ is twin
 
 
-def test_a_cycle_through_many_objects_closes_in_the_twin():
+def test_cycle_through_many_objects_is_a_cycle_in_the_twin():
     first = link = Link()
     for _ in range(5000):
         link.after = Link()
@@ -297,7 +297,7 @@ def test_a_cycle_through_many_objects_closes_in_the_twin():
     assert twin.ring is not first
 
 
-def test_what_cannot_be_copied_is_named_even_where_it_stands_deep():
+def test_deeply_nested_object_that_cannot_be_copied_is_named():
     link = Link(load=(step for step in ()))
     for _ in range(3000):
         link = Link(link)

@@ -1,4 +1,4 @@
-"""The founding behaviours: what the five proposals to repair Keras' cloning asked for, one section a row."""
+"""The founding behaviors: the goals of the five proposals to fix Keras' cloning, one section per proposal."""
 
 import gc
 import weakref
@@ -101,7 +101,7 @@ def test_outputs_in_a_dict_are_all_computed():
     np.testing.assert_array_equal(keras.ops.convert_to_numpy(twin(x)["same"]), x)
 
 
-# --- a mask travels when a layer accepts one
+# --- masks are propagated to layers that accept one
 
 IDS = np.array([[1, 2, 0, 0], [3, 0, 0, 0]])
 OTHER_IDS = np.array([[4, 4, 4, 0], [5, 5, 0, 0]])
@@ -111,7 +111,7 @@ def _embedding(*, mask_zero=True):
     return layers.Embedding(10, 1, mask_zero=mask_zero, embeddings_initializer="ones")
 
 
-def test_the_mask_of_an_embedding_travels_to_a_layer_that_takes_one():
+def test_mask_of_an_embedding_reaches_a_layer_that_takes_one():
     inputs = keras.Input((4,), dtype="int32")
     model = keras.Model(inputs, MaskedSum()(_embedding()(inputs)))
 
@@ -121,7 +121,7 @@ def test_the_mask_of_an_embedding_travels_to_a_layer_that_takes_one():
     np.testing.assert_array_equal(outputs(twin, IDS)[0], [[2], [1]])
 
 
-def test_the_mask_of_an_embedding_travels_through_layers_that_hand_it_on():
+def test_mask_of_an_embedding_passes_through_layers():
     inputs = keras.Input((4,), dtype="int32")
     x = layers.Dropout(0.5)(layers.Activation("relu")(_embedding()(inputs)))
     model = keras.Model(inputs, layers.LSTM(3)(x))
@@ -135,7 +135,7 @@ def test_the_mask_of_an_embedding_travels_through_layers_that_hand_it_on():
     np.testing.assert_allclose(outputs(twin, padded)[0], outputs(short, cut)[0], rtol=1e-6)
 
 
-def test_the_mask_of_a_masking_layer_travels():
+def test_mask_of_a_masking_layer_is_propagated():
     inputs = keras.Input((4, 2))
     model = keras.Model(inputs, MaskedSum()(layers.Masking(mask_value=9.0)(inputs)))
     x = np.ones((2, 4, 2), "float32")
@@ -147,7 +147,7 @@ def test_the_mask_of_a_masking_layer_travels():
     np.testing.assert_array_equal(outputs(twin, x)[0], [[3, 3], [4, 4]])
 
 
-def test_the_masks_of_several_inputs_travel_when_all_are_masked():
+def test_masks_of_several_inputs_are_propagated_if_all_are_masked():
     first, second = keras.Input((4,), dtype="int32"), keras.Input((4,), dtype="int32")
     model = keras.Model([first, second], MaskedSums()([_embedding()(first), _embedding()(second)]))
 
@@ -158,7 +158,7 @@ def test_the_masks_of_several_inputs_travel_when_all_are_masked():
 
 
 @pytest.mark.parametrize("masked", [0, 1])
-def test_the_mask_of_several_inputs_travels_when_one_is_masked_and_one_is_not(masked):
+def test_mask_of_several_inputs_is_propagated_if_one_is_masked(masked):
     first, second = keras.Input((4,), dtype="int32"), keras.Input((4,), dtype="int32")
     embedded = [_embedding(mask_zero=masked == 0)(first), _embedding(mask_zero=masked == 1)(second)]
     model = keras.Model([first, second], MaskedSums()(embedded))
@@ -170,7 +170,7 @@ def test_the_mask_of_several_inputs_travels_when_one_is_masked_and_one_is_not(ma
     np.testing.assert_array_equal(outputs(twin, [IDS, OTHER_IDS])[0], expected)
 
 
-def test_masks_of_inputs_passed_as_separate_arguments_travel_to_each():
+def test_masks_of_inputs_passed_as_separate_arguments_reach_each():
     first, second = keras.Input((4,), dtype="int32"), keras.Input((4,), dtype="int32")
     query, value = layers.Embedding(10, 4, mask_zero=True)(first), layers.Embedding(10, 4, mask_zero=True)(second)
     model = keras.Model([first, second], layers.MultiHeadAttention(2, 2)(query, value))
@@ -183,7 +183,7 @@ def test_masks_of_inputs_passed_as_separate_arguments_travel_to_each():
     assert not np.array_equal(outputs(twin, [IDS, OTHER_IDS])[0], outputs(twin, [IDS, other_padding])[0])
 
 
-def test_masks_of_a_list_of_inputs_travel_to_attention():
+def test_masks_of_a_list_of_inputs_reach_attention():
     first, second = keras.Input((4,), dtype="int32"), keras.Input((4,), dtype="int32")
     embedded = [layers.Embedding(10, 4, mask_zero=True)(first), layers.Embedding(10, 4)(second)]
     model = keras.Model([first, second], layers.Attention()(embedded))
@@ -194,7 +194,7 @@ def test_masks_of_a_list_of_inputs_travel_to_attention():
 
 
 @pytest.mark.parametrize("merge", [layers.Add, layers.Concatenate])
-def test_the_masks_of_several_inputs_are_merged_by_a_layer_that_merges_them(merge):
+def test_masks_of_several_inputs_are_merged_by_a_layer_that_merges_them(merge):
     first, second = keras.Input((4,), dtype="int32"), keras.Input((4,), dtype="int32")
     merged = merge()([_embedding()(first), _embedding()(second)])
     model = keras.Model([first, second], MaskedSum()(merged))
@@ -205,7 +205,7 @@ def test_the_masks_of_several_inputs_are_merged_by_a_layer_that_merges_them(merg
     assert (mask_of(twin.layers[-2].output) is None) == (mask_of(model.layers[-2].output) is None)
 
 
-def test_a_mask_the_user_passed_wins_over_the_found_one():
+def test_explicit_mask_wins_over_the_implicit_one():
     inputs, mask = keras.Input((4,), dtype="int32"), keras.Input((4,), dtype="bool")
     model = keras.Model([inputs, mask], MaskedSum()(_embedding()(inputs), mask=mask))
     own = np.array([[False, True, True, True], [True, True, True, True]])
@@ -216,7 +216,7 @@ def test_a_mask_the_user_passed_wins_over_the_found_one():
     np.testing.assert_array_equal(outputs(twin, [IDS, own])[0], [[3], [4]])
 
 
-def test_a_mask_the_user_computed_in_the_graph_wins_over_the_found_one():
+def test_mask_computed_in_the_graph_wins_over_the_implicit_one():
     inputs = keras.Input((4,), dtype="int32")
     model = keras.Model(inputs, MaskedSum()(_embedding()(inputs), mask=keras.ops.equal(inputs, 0)))
 
@@ -226,8 +226,8 @@ def test_a_mask_the_user_computed_in_the_graph_wins_over_the_found_one():
     np.testing.assert_array_equal(outputs(twin, IDS)[0], [[2], [3]])
 
 
-@pytest.mark.filterwarnings("ignore:Layer 'blind' .*was passed an input with a mask:UserWarning")  # that is the case
-def test_a_layer_that_cannot_take_a_mask_gets_none_and_hands_none_on():
+@pytest.mark.filterwarnings("ignore:Layer 'blind' .*was passed an input with a mask:UserWarning")  # expected here
+def test_layer_without_mask_support_neither_gets_nor_propagates_a_mask():
     inputs = keras.Input((4,), dtype="int32")
     model = keras.Model(inputs, MaskedSum()(MaskBlind(name="blind")(_embedding()(inputs))))
 
@@ -239,7 +239,7 @@ def test_a_layer_that_cannot_take_a_mask_gets_none_and_hands_none_on():
 
 
 class _SplitMask(keras.Layer):
-    """Two outputs; the mask goes with the second only."""
+    """A layer with two outputs; only the second has the mask."""
 
     def call(self, x):
         return [x * 3, x * 2]
@@ -248,7 +248,7 @@ class _SplitMask(keras.Layer):
         return [None, previous_mask]
 
 
-def test_a_list_of_masks_with_a_none_in_it_goes_out_one_by_one():
+def test_list_of_masks_with_none_is_propagated_item_by_item():
     inputs = keras.Input((4,), dtype="int32")
     a, b = _SplitMask(name="split")(_embedding()(inputs))
     model = keras.Model(inputs, [MaskedSum()(a), MaskedSum()(b)])
@@ -263,7 +263,7 @@ def test_a_list_of_masks_with_a_none_in_it_goes_out_one_by_one():
     np.testing.assert_array_equal(outputs(twin, IDS)[1], [[4], [2]])
 
 
-def test_a_list_of_masks_with_a_none_in_it_reaches_a_layer_with_several_inputs():
+def test_list_of_masks_with_none_reaches_a_layer_with_several_inputs():
     inputs = keras.Input((4,), dtype="int32")
     model = keras.Model(inputs, MaskedSums()(_SplitMask()(_embedding()(inputs))))
 
@@ -274,7 +274,7 @@ def test_a_list_of_masks_with_a_none_in_it_reaches_a_layer_with_several_inputs()
 
 
 class _MakesMask(keras.Layer):
-    """A mask of its own making, from a weight."""
+    """A layer that computes its own mask from a weight."""
 
     def build(self, shape):
         self.limit = self.add_weight(shape=(), initializer="zeros", name="limit")
@@ -286,7 +286,7 @@ class _MakesMask(keras.Layer):
         return keras.ops.any(inputs > self.limit, axis=-1)
 
 
-def test_a_mask_computed_from_a_weight_follows_the_twins_weight():
+def test_mask_computed_from_a_weight_follows_the_twins_weight():
     inputs = keras.Input((4, 1))
     model = keras.Model(inputs, MaskedSum()(_MakesMask(name="maker")(inputs)))
     x = np.array([[[1.0], [2.0], [3.0], [-1.0]]], "float32")
@@ -298,7 +298,7 @@ def test_a_mask_computed_from_a_weight_follows_the_twins_weight():
     np.testing.assert_array_equal(outputs(twin, x)[0], [[5]])
 
 
-def test_the_mask_travels_in_a_sequential_model():
+def test_mask_is_propagated_in_a_sequential_model():
     model = keras.Sequential([keras.Input((4,), dtype="int32"), _embedding(), layers.Dropout(0.1), MaskedSum()])
 
     twin = twin_of(model)
@@ -307,8 +307,10 @@ def test_the_mask_travels_in_a_sequential_model():
     np.testing.assert_array_equal(outputs(twin, IDS)[0], [[2], [1]])
 
 
-@pytest.mark.filterwarnings("ignore:Layer 'inner' .*was passed an input with a mask:UserWarning")  # models hand none on
-def test_the_mask_travels_into_a_nested_model():
+@pytest.mark.filterwarnings(
+    "ignore:Layer 'inner' .*was passed an input with a mask:UserWarning"
+)  # models do not propagate masks
+def test_mask_is_propagated_into_a_nested_model():
     inner_inputs = keras.Input((4, 1))
     inner = keras.Model(inner_inputs, MaskedSum()(inner_inputs), name="inner")
     inputs = keras.Input((4,), dtype="int32")
@@ -322,7 +324,7 @@ def test_the_mask_travels_into_a_nested_model():
 # --- a layer is cloned once however often it is called
 
 
-def test_a_layer_called_twice_is_one_layer_with_two_calls():
+def test_layer_called_twice_is_one_layer_with_two_calls():
     a, b = keras.Input((4,)), keras.Input((4,))
     shared = layers.Dense(3, name="shared")
     model = scramble(keras.Model([a, b], [shared(a), shared(b)]))
@@ -353,7 +355,7 @@ def test_each_call_of_a_shared_layer_keeps_its_own_arguments():
     np.testing.assert_array_equal(outputs(twin, x)[2], x * np.float32(2) + x)
 
 
-def test_the_calls_of_a_shared_layer_keep_their_order_when_outputs_come_in_another():
+def test_calls_of_a_shared_layer_keep_their_order_for_reordered_outputs():
     inputs = keras.Input((4,))
     times = _Times(name="times")
     first, second, third = times(inputs, by=1.0), times(inputs, by=2.0), times(inputs, by=3.0)
@@ -367,7 +369,7 @@ def test_the_calls_of_a_shared_layer_keep_their_order_when_outputs_come_in_anoth
     assert_alike(model, twin, numbers(2, 4))
 
 
-def test_a_layer_fed_with_its_own_output_is_one_layer():
+def test_layer_called_on_its_own_output_is_one_layer():
     inputs = keras.Input((4,))
     step = layers.Dense(4, activation="tanh", name="step")
     x = inputs
@@ -381,7 +383,7 @@ def test_a_layer_fed_with_its_own_output_is_one_layer():
     assert len(twin.weights) == 2
 
 
-def test_a_layer_shared_inside_and_outside_a_nested_model_is_one_layer():
+def test_layer_shared_inside_and_outside_a_nested_model_is_one_layer():
     shared = layers.Dense(4, name="shared")
     inner_inputs = keras.Input((4,))
     inner = keras.Model(inner_inputs, layers.Activation("tanh")(shared(inner_inputs)), name="inner")
@@ -395,7 +397,7 @@ def test_a_layer_shared_inside_and_outside_a_nested_model_is_one_layer():
     assert_alike(model, twin, numbers(2, 4))
 
 
-def test_a_layer_shared_by_two_nested_models_is_one_layer():
+def test_layer_shared_by_two_nested_models_is_one_layer():
     shared = layers.Dense(4, name="shared")
     left = keras.Sequential([keras.Input((4,)), shared], name="left")
     right = keras.Sequential([keras.Input((4,)), shared, layers.Dense(4)], name="right")
@@ -408,7 +410,7 @@ def test_a_layer_shared_by_two_nested_models_is_one_layer():
     assert_alike(model, twin, numbers(2, 4))
 
 
-def test_a_nested_model_called_twice_is_one_model():
+def test_nested_model_called_twice_is_one_model():
     inner = keras.Sequential([keras.Input((4,)), layers.Dense(4)], name="inner")
     a, b = keras.Input((4,)), keras.Input((4,))
     model = keras.Model([a, b], layers.Subtract()([inner(a), inner(b)]))
@@ -462,7 +464,7 @@ def _input_facts(model):
     ],
     ids=str,
 )
-def test_an_input_keeps_what_it_was_declared_with(make, flags):
+def test_input_keeps_its_declaration(make, flags):
     model = make(**flags)
 
     twin = twin_of(model)
@@ -472,7 +474,7 @@ def test_an_input_keeps_what_it_was_declared_with(make, flags):
 
 
 @both_kinds
-def test_an_optional_input_still_takes_none(make):
+def test_optional_input_still_takes_none(make):
     model = make(shape=(4,), optional=True)
 
     twin = twin_of(model)
@@ -480,8 +482,8 @@ def test_an_optional_input_still_takes_none(make):
     assert twin.inputs[0]._keras_history[0].optional is True
 
 
-@needs_keras(3, 13, "None for one of several inputs is refused by Keras in other words")
-def test_one_optional_input_among_others_still_takes_none_and_the_others_do_not():
+@needs_keras(3, 13, "Keras words the refusal of None for one of several inputs differently")
+def test_only_the_optional_input_among_others_takes_none():
     class AddIfThere(keras.Layer):
         def call(self, x, extra=None):
             return x if extra is None else x + extra
@@ -500,7 +502,7 @@ def test_one_optional_input_among_others_still_takes_none_and_the_others_do_not(
 
 
 @both_kinds
-def test_a_sparse_input_stays_sparse(make, backend):
+def test_sparse_input_stays_sparse(make, backend):
     if backend == "torch":
         # Keras has no sparse tensors on torch: there is no such model to clone.
         with pytest.raises(ValueError, match="`sparse=True` is not supported with the torch backend"):
@@ -514,7 +516,7 @@ def test_a_sparse_input_stays_sparse(make, backend):
     assert twin.inputs[0].sparse is True
 
 
-def test_a_sparse_tensor_runs_through_the_twin_as_through_the_original(backend):
+def test_sparse_tensor_runs_through_the_twin_as_through_the_original(backend):
     if backend == "torch":
         with pytest.raises(ValueError, match="`sparse=True` is not supported with the torch backend"):
             keras.Input((4,), sparse=True)
@@ -539,7 +541,7 @@ def _sparse(dense, backend):
 
 
 @both_kinds
-def test_a_ragged_input_stays_ragged(make, backend):
+def test_ragged_input_stays_ragged(make, backend):
     if backend != "tensorflow":
         # Keras has ragged tensors on TensorFlow only: there is no such model to clone.
         with pytest.raises(ValueError, match=f"`ragged=True` is not supported with the {backend} backend"):
@@ -553,7 +555,7 @@ def test_a_ragged_input_stays_ragged(make, backend):
     assert twin.inputs[0].ragged is True
 
 
-def test_a_ragged_tensor_runs_through_the_twin_as_through_the_original(backend):
+def test_ragged_tensor_runs_through_the_twin_as_through_the_original(backend):
     if backend != "tensorflow":
         with pytest.raises(ValueError, match=f"`ragged=True` is not supported with the {backend} backend"):
             keras.Input((None,), ragged=True)
@@ -569,7 +571,7 @@ def test_a_ragged_tensor_runs_through_the_twin_as_through_the_original(backend):
     assert twin(x).to_list() == model(x).to_list() == [[2.0, 4.0, 6.0], [8.0]]
 
 
-def test_an_input_made_from_a_tensor_keeps_that_tensors_place():
+def test_input_made_from_a_tensor_keeps_its_position():
     tensor = keras.KerasTensor((2, 3), dtype="int32", name="given")
     inputs = keras.Input(tensor=tensor)
     model = keras.Model(inputs, layers.Lambda(lambda x: x + 1)(inputs))
@@ -599,11 +601,11 @@ def _heads(structure):
         pytest.param(lambda x, a, b: {"deep": [a, {"deeper": (b, a)}], "b": b}, id="nested"),
         pytest.param(lambda x, a, b: [a, a, b, a], id="duplicated"),
         pytest.param(lambda x, a, b: [x, a], id="pass-through"),
-        pytest.param(lambda x, a, b: x, id="nothing but pass-through"),
+        pytest.param(lambda x, a, b: x, id="pass-through only"),
         pytest.param(lambda x, a, b: {"x": x, "twice": [x, x]}, id="pass-through twice"),
     ],
 )
-def test_the_outputs_keep_their_structure(structure):
+def test_outputs_keep_their_structure(structure):
     model = _heads(structure)
     x = numbers(2, 4)
 
@@ -627,7 +629,7 @@ def test_duplicated_outputs_are_one_tensor_in_the_twin_as_well():
     assert twin.outputs[0] is not twin.outputs[1]
 
 
-def test_a_pass_through_output_is_the_twins_own_input():
+def test_pass_through_output_is_the_twins_own_input():
     model = _heads(lambda x, a, b: [x, a])
 
     twin = twin_of(model)
@@ -637,7 +639,7 @@ def test_a_pass_through_output_is_the_twins_own_input():
 
 
 @pytest.mark.parametrize("name", ["a_name", "a-b c", "Größe"])
-def test_the_model_keeps_its_name(name):
+def test_model_keeps_its_name(name):
     model = keras.Sequential([keras.Input((4,)), layers.Dense(2)], name=name)
 
     twin = twin_of(model)
@@ -645,7 +647,7 @@ def test_the_model_keeps_its_name(name):
     assert twin.name == name
 
 
-def test_an_object_that_cannot_be_copied_half_way_through_a_model_is_named_and_nothing_is_returned():
+def test_object_that_cannot_be_copied_in_the_middle_of_a_model_is_named_and_nothing_is_returned():
     class Reader(keras.Layer):
         def __init__(self, **kwargs):
             super().__init__(**kwargs)
@@ -681,7 +683,7 @@ def test_one_bad_output_branch_refuses_the_whole_model():
     assert caught.value.path == f"net.layers[{model.layers.index(model.get_layer('bad'))}].source"
 
 
-def test_a_refused_clone_leaves_the_original_as_it_was():
+def test_refused_clone_leaves_the_original_unchanged():
     model = keras.Sequential([keras.Input((4,)), layers.Dropout(0.5), layers.Dense(2, name="d")], name="net")
     before, calls = values(model), len(model.get_layer("d")._inbound_nodes)
     model.get_layer("d").stuck = (i for i in range(3))
@@ -696,12 +698,12 @@ def test_a_refused_clone_leaves_the_original_as_it_was():
     assert_alike(model, twin_of(model), numbers(2, 4))
 
 
-# --- what is not a model is refused, by one class that is both a TypeError and a ValueError
+# --- a non-model is refused by an error that is both a TypeError and a ValueError
 
-_EXPECTED = "  expected: a keras model, layer, optimizer or metric, or a list, tuple or dict of them\n"
+_EXPECTED = "  expected: a Keras model, layer, optimizer or metric, or a list, tuple or dict of them\n"
 
 
-def test_a_number_is_refused():
+def test_number_is_refused():
     with pytest.raises(NotAModelError) as caught:
         ramet.clone(42)
 
@@ -709,11 +711,11 @@ def test_a_number_is_refused():
         "Cannot clone 42: it is not a model.\n"
         + _EXPECTED
         + "  found:    42 (class int)\n"
-        + "  fix: pass a keras model, or a list of them."
+        + "  fix: pass a Keras model, or a list of models."
     )
 
 
-def test_a_class_is_refused():
+def test_class_is_refused():
     with pytest.raises(NotAModelError) as caught:
         ramet.clone(keras.Sequential)
 
@@ -725,7 +727,7 @@ def test_a_class_is_refused():
     )
 
 
-def test_a_function_is_refused():
+def test_function_is_refused():
     def make_model():
         return keras.Sequential()
 
@@ -736,11 +738,11 @@ def test_a_function_is_refused():
         "Cannot clone the function make_model: it is not a model.\n"
         + _EXPECTED
         + "  found:    the function make_model\n"
-        + "  fix: pass the model that it makes."
+        + "  fix: call the function and pass the model it returns."
     )
 
 
-def test_the_refusal_of_what_is_not_a_model_is_one_class_that_is_a_type_error_and_a_value_error():
+def test_not_a_model_error_is_a_type_error_and_a_value_error():
     assert issubclass(NotAModelError, RametError)
     for builtin in (TypeError, ValueError):
         with pytest.raises(builtin) as caught:
@@ -766,7 +768,7 @@ def _assert_values(model, expected):
         np.testing.assert_array_equal(now, then)
 
 
-def test_training_either_side_leaves_the_other_alone():
+def test_training_either_side_does_not_affect_the_other():
     model = _trained()
     before = values(model)
 
@@ -782,7 +784,7 @@ def test_training_either_side_leaves_the_other_alone():
 
 
 @pytest.mark.parametrize("side", ["original", "twin"])
-def test_resetting_either_side_leaves_the_other_alone(side):
+def test_resetting_either_side_does_not_affect_the_other(side):
     model = _trained()
     before = values(model)
 
@@ -797,7 +799,7 @@ def test_resetting_either_side_leaves_the_other_alone(side):
 
 
 @pytest.mark.parametrize("side", ["original", "twin"])
-def test_resetting_the_state_of_an_rnn_on_either_side_leaves_the_other_alone(side):
+def test_resetting_the_state_of_an_rnn_on_either_side_does_not_affect_the_other(side):
     model = keras.Sequential([keras.Input(batch_shape=(2, 3, 4)), layers.LSTM(5, stateful=True, name="rnn")])
     model(numbers(2, 3, 4))
     before = values(model)
@@ -812,7 +814,7 @@ def test_resetting_the_state_of_an_rnn_on_either_side_leaves_the_other_alone(sid
 
 
 @pytest.mark.parametrize("side", ["original", "twin"])
-def test_deleting_either_side_leaves_the_other_alive_and_holds_nothing_back(side):
+def test_deleting_either_side_leaves_the_other_alive_and_leaks_nothing(side):
     inputs = keras.Input((4,))
     shared = Scale(name="shared")
     model = keras.Model(inputs, shared(layers.Dense(3)(shared(inputs))))

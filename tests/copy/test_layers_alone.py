@@ -1,4 +1,4 @@
-"""A layer on its own, not a model: verified, captured, selected from, compared, drawn and edited like one."""
+"""Single layers, which are verified, captured, selected from, compared, drawn and edited like models."""
 
 import keras
 import numpy as np
@@ -7,12 +7,12 @@ from keras import layers
 
 import ramet
 from ramet import edits as e
-from ramet._graph import from_json, lint, to_json
+from ramet._graph import Graph, lint
 
 
 @keras.saving.register_keras_serializable("layers_alone")
 class Block(layers.Layer):
-    """A composite layer as users write them: a norm, attention, dropout, and a small network inside."""
+    """A typical composite layer of a user: normalization, attention, dropout, and a small network."""
 
     def __init__(self, units=4, rate=0.5, **kwargs):
         super().__init__(**kwargs)
@@ -58,7 +58,7 @@ LAYERS = {
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_a_twin_of_a_layer_is_verified(name):
+def test_twin_of_a_layer_is_verified(name):
     layer = LAYERS[name]()
 
     report = ramet.verify(layer, ramet.clone(layer), progress=False)
@@ -68,7 +68,7 @@ def test_a_twin_of_a_layer_is_verified(name):
     assert report["state"].counts["variables"] == len(layer.variables)
 
 
-def test_a_corrupted_twin_of_a_layer_is_found_out():
+def test_corrupted_twin_of_a_layer_is_detected():
     layer = of_a_model()
     twin = ramet.clone(layer)
     kernel = twin.ff.get_layer("up").kernel
@@ -85,7 +85,7 @@ def test_a_corrupted_twin_of_a_layer_is_found_out():
     assert {"outputs", "gradients"} <= failed.keys()
 
 
-def test_a_layer_that_is_not_built_is_verified_with_inputs():
+def test_unbuilt_layer_is_verified_with_inputs():
     layer = layers.MultiHeadAttention(2, 2)
     x = np.random.default_rng(0).normal(size=(2, 3, 4)).astype("float32")
 
@@ -100,7 +100,7 @@ def test_a_layer_that_is_not_built_is_verified_with_inputs():
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_a_layer_is_captured_as_a_tree(name):
+def test_layer_is_captured_as_a_tree(name):
     layer = LAYERS[name]()
 
     graph = ramet.capture(layer)
@@ -110,7 +110,7 @@ def test_a_layer_is_captured_as_a_tree(name):
     assert graph.class_name == type(layer).__name__
     assert graph.parameters == layer.count_params()
     assert not list(lint(graph))
-    assert from_json(to_json(graph)) == graph
+    assert Graph.from_json(graph.to_json()) == graph
     assert "<svg" in ramet.draw(layer).to_svg()
 
 
@@ -130,7 +130,7 @@ def test_layers_inside_a_layer_are_selected_and_compared():
     assert "ff/up" in text
 
 
-def test_a_layer_is_edited_as_a_twin():
+def test_layer_is_edited_as_a_twin():
     layer = built(Block(name="block"), (None, 3, 4))
 
     frozen = ramet.edit(layer, e.freeze("attn"))
@@ -153,7 +153,7 @@ def test_a_layer_is_edited_as_a_twin():
         (e.remove("drop"), "Cannot remove 'drop'"),
     ],
 )
-def test_an_edit_that_makes_no_sense_for_a_layer_is_refused(edit, words):
+def test_edit_that_does_not_apply_to_a_layer_is_refused(edit, words):
     layer = built(Block(name="block"), (None, 3, 4))
 
     with pytest.raises(ramet.errors.RametError, match=words):
@@ -163,12 +163,12 @@ def test_an_edit_that_makes_no_sense_for_a_layer_is_refused(edit, words):
 @pytest.mark.parametrize(
     "verb", [ramet.capture, lambda one: ramet.verify(one, one), lambda one: ramet.plan(one, e.freeze())]
 )
-def test_what_is_no_layer_is_refused(verb):
-    with pytest.raises(ramet.errors.NotAModelError, match="it is not a model or layer"):
+def test_object_that_is_not_a_layer_is_refused(verb):
+    with pytest.raises(ramet.errors.NotAModelError, match="it is not a model"):
         verb(keras.metrics.Mean())
 
 
-def test_a_layer_without_layers_inside_is_edited_itself():
+def test_layer_without_layers_inside_is_edited_itself():
     layer = built(layers.Dense(3, name="dense"), (None, 4))
     kernel, bias = (keras.ops.convert_to_numpy(v) for v in layer.variables)
     x = np.random.default_rng(0).normal(size=(2, 4)).astype("float32")
@@ -188,7 +188,7 @@ def test_a_layer_without_layers_inside_is_edited_itself():
 
 
 class WithWeights:
-    """A weight of its own beside a layer."""
+    """A layer that holds a layer and its own weight."""
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
@@ -212,7 +212,7 @@ class LayerWithWeights(WithWeights, layers.Layer):
 
 
 @pytest.mark.parametrize("cls", [ModelWithWeights, LayerWithWeights])
-def test_weights_outside_of_the_layers_inside_are_frozen_and_never_half_cast(cls):
+def test_own_weights_of_a_composite_layer_are_frozen_and_cast_with_it(cls):
     owner = cls(name="owner")
     owner.build((None, 4))
 

@@ -1,4 +1,4 @@
-"""Life after cloning: whatever is done to one side works, gives what it gives on the other, and leaves the other alone."""
+"""Life after cloning: every operation has the same result on original and twin, and leaves the other side unchanged."""
 
 import copy
 import gc
@@ -64,7 +64,7 @@ def subclassed():
 
 MODELS = [functional, sequential, subclassed]
 every_model = pytest.mark.parametrize("make", MODELS, ids=lambda make: make.__name__)
-# Where every side needs compiling on its own and both orders were seen with the same means elsewhere.
+# For operations that compile each side separately; other tests cover both orders of the same operations.
 twin_first = pytest.mark.parametrize("order", [(1, 0)], ids=["twin first"])
 both_orders = pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["original first", "twin first"])
 
@@ -76,7 +76,7 @@ def _compiled(make):
 
 
 def _state(model):
-    """What must not move while something is done to the other side."""
+    """Return what must not change while something is done to the other side."""
     return (
         [value.tobytes() for value in values(model)],
         [variable.path for variable in model.variables],
@@ -89,7 +89,7 @@ def _state(model):
 
 
 def _in_turn(model, twin, order, action):
-    """Do it on one side, then on the other; answer with both results. The waiting side must not move."""
+    """Run an action on one side, then on the other, and return both results. The other side must not change each time."""
     sides, results = (model, twin), [None, None]
     for index in order:
         before = _state(sides[1 - index])
@@ -120,7 +120,7 @@ def _used(model):
 
 @both_orders
 @every_model
-def test_fit_then_evaluate_and_predict(make, order):
+def test_fit_evaluate_and_predict_give_the_same_results(make, order):
     model = _compiled(make)
     twin = twin_of(model)
 
@@ -131,7 +131,7 @@ def test_fit_then_evaluate_and_predict(make, order):
 
 
 @twin_first
-def test_a_model_that_was_trained_and_run_before_trains_on_like_its_twin(order):
+def test_trained_model_continues_training_like_its_twin(order):
     model = _compiled(functional)
     _fit(model)
     _used(model)
@@ -145,15 +145,15 @@ def test_a_model_that_was_trained_and_run_before_trains_on_like_its_twin(order):
 
 @both_orders
 @every_model
-def test_save_and_load(make, order, tmp_path):
+def test_saved_and_loaded_models_are_equal(make, order, tmp_path):
     model = _compiled(make)
-    model.optimizer.build(model.trainable_variables)  # Keras warns of one that was not
+    model.optimizer.build(model.trainable_variables)  # Keras warns about an unbuilt one
     twin = twin_of(model)
 
     def roundtrip(one):
         path = tmp_path / f"{id(one)}.keras"
         one.save(path)
-        keras.utils.clear_session(free_memory=False)  # automatic names of what is loaded start over
+        keras.utils.clear_session(free_memory=False)  # restart the automatic names of loaded layers
         loaded = keras.models.load_model(path)
         assert_equal_outputs(one, loaded, X)
         assert type(loaded) is type(one)
@@ -182,23 +182,23 @@ def test_weights_saved_by_one_side_are_loaded_by_the_other(make, order, tmp_path
 
 @both_orders
 @every_model
-def test_summary_and_config(make, order):
+def test_summaries_and_configs_are_equal(make, order):
     model = _compiled(make)
     twin = twin_of(model)
 
-    def told(one):
+    def describe(one):
         lines = []
         one.summary(print_fn=lines.append, show_trainable=True, expand_nested=True)
         return str(lines), str(one.get_config()), str(one.get_compile_config()), one.count_params(), repr(one)
 
-    results = _in_turn(model, twin, order, told)
+    results = _in_turn(model, twin, order, describe)
 
     assert results[0] == results[1]
 
 
 @both_orders
 @pytest.mark.parametrize("mode", ["int8", "int4"])
-def test_quantize_acts_on_its_own_side(order, mode):
+def test_quantize_changes_one_side_only(order, mode):
     model = sequential()
     twin = twin_of(model)
 
@@ -209,7 +209,7 @@ def test_quantize_acts_on_its_own_side(order, mode):
     assert model.get_layer("last").dtype_policy.name.startswith(mode)
 
 
-def test_quantize_of_the_twin_alone_leaves_the_original_in_floats():
+def test_quantizing_the_twin_keeps_the_original_in_floats():
     model = sequential()
     expected = model.predict(X, verbose=0)
     twin = twin_of(model)
@@ -222,7 +222,7 @@ def test_quantize_of_the_twin_alone_leaves_the_original_in_floats():
 
 
 @both_orders
-def test_add_and_pop_on_a_sequential(order):
+def test_add_and_pop_change_one_sequential_only(order):
     model = sequential()
     twin = twin_of(model)
 
@@ -239,7 +239,7 @@ def test_add_and_pop_on_a_sequential(order):
 
 
 @both_orders
-def test_rebuild_of_a_sequential(order):
+def test_sequential_is_built_again_on_one_side_only(order):
     model = keras.Sequential([layers.Dense(2), layers.Dense(2)])
     twin = twin_of(model)
 
@@ -261,7 +261,7 @@ def _in_turn_unbuilt(model, twin, order):
 
 @both_orders
 @every_model
-def test_clone_again(make, order):
+def test_clones_of_both_sides_are_equal(make, order):
     model = _compiled(make)
     _fit(model)
     twin = twin_of(model)
@@ -277,7 +277,7 @@ def test_clone_again(make, order):
     "how", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))], ids=["deepcopy", "pickle"]
 )
 @every_model
-def test_pickle_and_deepcopy(make, how, order):
+def test_pickles_and_deep_copies_are_equal(make, how, order):
     model = make()
     twin = twin_of(model)
 
@@ -289,7 +289,7 @@ def test_pickle_and_deepcopy(make, how, order):
 
 @both_orders
 @every_model
-def test_trainable_toggles(make, order):
+def test_trainable_is_changed_on_one_side_only(make, order):
     model = _compiled(make)
     twin = twin_of(model)
 
@@ -309,8 +309,8 @@ def test_trainable_toggles(make, order):
 
 
 @both_orders
-def test_a_layer_added_as_an_attribute_is_tracked_on_its_side(order):
-    model = Subclassed()  # not built: Keras takes no more layers afterwards
+def test_layer_added_as_an_attribute_is_tracked_on_one_side_only(order):
+    model = Subclassed()  # not built: Keras does not accept new layers after that
     twin = twin_of(model)
 
     def add(one):
@@ -328,7 +328,7 @@ def test_a_layer_added_as_an_attribute_is_tracked_on_its_side(order):
 
 
 @both_orders
-def test_a_layer_removed_from_a_list_is_untracked_on_its_side(order):
+def test_layer_removed_from_a_list_is_untracked_on_one_side_only(order):
     model = Subclassed()
     twin = twin_of(model)
 
@@ -345,7 +345,7 @@ def test_a_layer_removed_from_a_list_is_untracked_on_its_side(order):
 
 @twin_first
 @pytest.mark.parametrize("make", [functional, sequential], ids=lambda make: make.__name__)
-def test_lora_is_enabled_on_its_side(make, order):
+def test_lora_is_enabled_on_one_side_only(make, order):
     model = make()
     twin = twin_of(model)
 
@@ -364,7 +364,7 @@ def test_lora_is_enabled_on_its_side(make, order):
 
 
 @both_orders
-def test_metrics_are_reset_on_their_side(order):
+def test_metrics_are_reset_on_one_side_only(order):
     model = _compiled(functional)
     _fit(model)
     twin = twin_of(model)
@@ -382,7 +382,7 @@ def test_metrics_are_reset_on_their_side(order):
 
 
 @twin_first
-def test_compile_anew(order):
+def test_compiling_again_gives_equal_results(order):
     model = _compiled(functional)
     _fit(model)
     twin = twin_of(model)
@@ -398,7 +398,7 @@ def test_compile_anew(order):
 
 
 @twin_first
-def test_learning_rate_and_optimizer_state_belong_to_their_side(order):
+def test_learning_rate_and_optimizer_state_are_independent(order):
     model = _compiled(functional)
     _fit(model)
     twin = twin_of(model)
@@ -430,7 +430,7 @@ def test_weights_set_on_one_side_stay_there(order):
 
 
 @both_orders
-def test_dtype_policies_are_changed_on_their_side(order):
+def test_dtype_policies_are_changed_on_one_side_only(order):
     model = sequential()
     twin = twin_of(model)
 
@@ -445,7 +445,7 @@ def test_dtype_policies_are_changed_on_their_side(order):
 
 
 @both_orders
-def test_new_models_on_the_layers_of_one_side(order):
+def test_new_models_on_the_layers_of_one_side_leave_the_other_unchanged(order):
     model = functional()
     twin = twin_of(model)
 
@@ -463,7 +463,7 @@ def test_new_models_on_the_layers_of_one_side(order):
 
 
 @both_orders
-def test_a_custom_loop_of_gradients(order):
+def test_custom_training_loop_gives_equal_results(order):
     model = _compiled(functional)
     twin = twin_of(model)
 
@@ -474,14 +474,14 @@ def test_a_custom_loop_of_gradients(order):
 
 
 @pytest.mark.skipif(
-    BACKEND == "jax", reason="on JAX, export goes through jax2tf and takes a minute; the other backends run this"
+    BACKEND == "jax", reason="on JAX, export uses jax2tf and takes a minute; the other backends cover this"
 )
-@pytest.mark.filterwarnings("ignore:.*:DeprecationWarning")  # torch.export and the SavedModel writer, about themselves
+@pytest.mark.filterwarnings("ignore:.*:DeprecationWarning")  # from torch.export and the SavedModel writer
 @pytest.mark.filterwarnings("ignore:.*:FutureWarning")
 @pytest.mark.filterwarnings("ignore:.*:UserWarning")
-def test_export_of_a_twin(tmp_path):
+def test_twin_can_be_exported(tmp_path):
     if BACKEND == "torch":
-        pytest.importorskip("onnxscript", reason="torch exports to ONNX only; installing onnxscript lifts this")
+        pytest.importorskip("onnxscript", reason="torch exports to ONNX only, which needs onnxscript")
     model = sequential()
     twin = twin_of(model)
 
@@ -496,7 +496,7 @@ def test_export_of_a_twin(tmp_path):
 
 
 @every_model
-def test_the_original_is_deleted_and_the_twin_lives_on(make):
+def test_twin_works_after_the_original_is_deleted(make):
     model = _compiled(make)
     _fit(model)
     twin = twin_of(model)
@@ -510,7 +510,7 @@ def test_the_original_is_deleted_and_the_twin_lives_on(make):
     assert_same(twin, ramet.clone(twin))
 
 
-def test_the_original_still_uses_its_compiled_functions():
+def test_original_still_uses_its_compiled_functions():
     model = _compiled(functional)
     _fit(model)
     train_function = model.train_function
@@ -521,7 +521,7 @@ def test_the_original_still_uses_its_compiled_functions():
     assert twin.train_function is None
 
 
-def test_a_twin_without_compile_is_compiled_later_like_any_model():
+def test_twin_without_compile_is_compiled_later_like_any_model():
     model = _compiled(functional)
     _fit(model)
 
@@ -534,9 +534,9 @@ def test_a_twin_without_compile_is_compiled_later_like_any_model():
     assert np.isfinite(twin.fit(X, Y, verbose=0).history["loss"][0])
 
 
-@pytest.mark.skipif(BACKEND != "torch", reason="torch modules; the run on torch covers them")
+@pytest.mark.skipif(BACKEND != "torch", reason="tests of torch modules; the run on torch covers them")
 class TestTorch:
-    def test_the_twin_is_a_module_with_parameters_of_its_own(self):
+    def test_twin_is_a_torch_module_with_its_own_parameters(self):
         model = functional()
         twin = twin_of(model)
 
@@ -547,7 +547,7 @@ class TestTorch:
         assert not {p.data_ptr() for p in ours.values()} & {p.data_ptr() for p in theirs.values()}
         assert list(model.state_dict()) == list(twin.state_dict())
 
-    def test_a_torch_optimizer_trains_the_twin_alone(self):
+    def test_torch_optimizer_trains_the_twin_alone(self):
         import torch
 
         model = functional()
@@ -563,7 +563,7 @@ class TestTorch:
             np.testing.assert_array_equal(old, new)
         assert not np.array_equal(*(keras.ops.convert_to_numpy(one.get_layer("last").bias) for one in (model, twin)))
 
-    def test_to_another_dtype_acts_on_its_side(self):
+    def test_to_another_dtype_changes_one_side_only(self):
         import torch
 
         model = sequential()

@@ -1,4 +1,4 @@
-"""Nothing is left behind, and nothing is dragged along."""
+"""Memory: dropped clones are freed, and nothing outside of the model is copied."""
 
 import gc
 import weakref
@@ -31,13 +31,15 @@ def _trained():
 
 def _live(kind):
     gc.collect()
-    return sum(1 for value in gc.get_objects() if issubclass(type(value), kind))  # `isinstance` would ask lazy ones
+    return sum(
+        1 for value in gc.get_objects() if issubclass(type(value), kind)
+    )  # `isinstance` would trigger lazy modules
 
 
 @pytest.mark.parametrize("make", [_model, _trained])
-def test_200_clones_dropped_leave_no_live_variables(make):
+def test_no_variables_of_200_dropped_clones_stay_alive(make):
     model = make()
-    ramet.clone(model)  # what is loaded and remembered once
+    ramet.clone(model)  # fill the caches
     before = _live(keras.Variable | keras.Operation | keras.optimizers.Optimizer | keras.KerasTensor)
     gone = []
 
@@ -50,7 +52,7 @@ def test_200_clones_dropped_leave_no_live_variables(make):
     assert all(reference() is None for reference in gone)
 
 
-def test_200_clones_dropped_leave_no_objects_of_any_kind():
+def test_no_objects_of_200_dropped_clones_stay_alive():
     model = _model()
     for _ in range(3):
         ramet.clone(model)
@@ -61,10 +63,10 @@ def test_200_clones_dropped_leave_no_objects_of_any_kind():
         ramet.clone(model)
 
     gc.collect()
-    assert len(gc.get_objects()) - before < 200  # less than one each: noise of the program, not of clones
+    assert len(gc.get_objects()) - before < 200  # fewer than one per clone: noise
 
 
-def test_used_twins_go_as_well():
+def test_used_twins_are_freed_as_well():
     model = _model()
     x = np.ones((4, 4), "float32")
     gone = []
@@ -74,16 +76,16 @@ def test_used_twins_go_as_well():
         twin.fit(x, np.ones((4, 3), "float32"), verbose=0)
         gone.append(weakref.ref(twin.layers[1].kernel))
         del twin
-    # What the backend itself keeps of a model that was trained goes with the session.
+    # State that the backend itself keeps for a trained model is freed with the session.
     keras.utils.clear_session()
     gc.collect()
 
-    original_stays = _stays_after_fit()
+    original_stays = _leaks_after_fit()
     assert sum(reference() is not None for reference in gone) <= 3 * original_stays
 
 
-def _stays_after_fit():
-    """Whether a model that was never cloned outlives its last reference, too."""
+def _leaks_after_fit():
+    """Return whether even a model that was never cloned outlives its last reference."""
     model = _model()
     model.fit(np.ones((4, 4), "float32"), np.ones((4, 3), "float32"), verbose=0)
     reference = weakref.ref(model.layers[1].kernel)
@@ -93,7 +95,7 @@ def _stays_after_fit():
     return reference() is not None
 
 
-def test_a_twin_outlives_its_original():
+def test_twin_outlives_its_original():
     model = _model()
     x = np.ones((1, 4), "float32")
     expected = np.array(keras.ops.convert_to_numpy(model(x)))
@@ -107,7 +109,7 @@ def test_a_twin_outlives_its_original():
     np.testing.assert_array_equal(keras.ops.convert_to_numpy(twin(x)), expected)
 
 
-def test_an_original_outlives_its_twin_and_does_not_know_it():
+def test_original_outlives_its_twin_and_does_not_refer_to_it():
     model = _model()
     twin = ramet.clone(model)
     ids = {id(value) for value in twin.variables}
@@ -126,7 +128,7 @@ def _backbone():
 
 
 def _use(backbone, times):
-    """Other models on the backbone: whole, and cut from inside."""
+    """Build other models on the backbone: on the whole, and on tensors inside."""
     heads = []
     for _ in range(times):
         inputs = keras.Input((4,))
@@ -139,7 +141,7 @@ def _use(backbone, times):
 
 @pytest.fixture
 def touched(monkeypatch):
-    """How many objects each copier made or looked at, in the order of the clones."""
+    """Return how many objects each copier made or visited, in the order of the clones."""
     copiers = []
     plain = Copier.__init__
 
@@ -157,7 +159,7 @@ def _sizes(model, copiers):
     return len(reachable(twin)), sum(len(copier.memo) for copier in copiers), len(copiers)
 
 
-def test_a_backbone_used_in_many_models_clones_as_small_as_one_used_in_none(touched):
+def test_cloning_a_backbone_used_in_many_models_copies_no_more_objects(touched):
     keras.utils.clear_session(free_memory=False)
     lonely = _sizes(_backbone(), touched)
     keras.utils.clear_session(free_memory=False)
@@ -170,7 +172,7 @@ def test_a_backbone_used_in_many_models_clones_as_small_as_one_used_in_none(touc
     assert found == lonely
 
 
-def test_a_backbone_used_in_many_models_has_an_exact_twin_that_is_used_in_none():
+def test_backbone_used_in_many_models_has_an_exact_twin_that_is_used_in_none():
     popular = _backbone()
     heads = _use(popular, 5)
 
@@ -181,7 +183,7 @@ def test_a_backbone_used_in_many_models_has_an_exact_twin_that_is_used_in_none()
     assert len(heads) == 15
 
 
-def test_one_of_many_models_on_a_backbone_comes_without_the_others(touched):
+def test_one_of_many_models_on_a_backbone_is_cloned_without_the_others(touched):
     popular = _backbone()
     first = _use(popular, 1)[0]
     alone = _sizes(first, touched)
@@ -194,7 +196,7 @@ def test_one_of_many_models_on_a_backbone_comes_without_the_others(touched):
 
 
 @pytest.mark.parametrize("make", [_model, _backbone, lambda: layers.Dense(2)], ids=["compiled", "backbone", "layer"])
-def test_an_ordinary_model_is_walked_once(make, touched):
+def test_ordinary_model_is_walked_once(make, touched):
     model = make()
     touched.clear()
 
@@ -203,7 +205,7 @@ def test_an_ordinary_model_is_walked_once(make, touched):
     assert len(touched) == 1
 
 
-def test_a_layer_on_its_own_comes_without_its_calls_and_models():
+def test_layer_is_cloned_without_its_calls_and_models():
     heads = _use(_backbone(), 3)
     layer = heads[0].layers[1].layers[1]
 
@@ -216,7 +218,7 @@ def test_a_layer_on_its_own_comes_without_its_calls_and_models():
     assert not [value for value, _ in reachable(twin).values() if isinstance(value, keras.KerasTensor)]
 
 
-def test_a_submodel_on_its_own_comes_without_the_model_around_it():
+def test_submodel_is_cloned_without_the_model_around_it():
     inner = _backbone()
     x = keras.Input((4,))
     outer = keras.Model(x, layers.Dense(2, name="outside")(inner(x)), name="outer")
@@ -227,7 +229,7 @@ def test_a_submodel_on_its_own_comes_without_the_model_around_it():
     assert not names & {"outer", "outside"}
 
 
-def test_a_metric_and_an_optimizer_on_their_own_come_without_the_model():
+def test_metric_and_an_optimizer_are_cloned_without_the_model():
     model = _trained()
 
     optimizer, metric = ramet.clone(model.optimizer), ramet.clone(model.metrics[0])
@@ -238,13 +240,13 @@ def test_a_metric_and_an_optimizer_on_their_own_come_without_the_model():
 
 
 class Stubborn:
-    """Cannot be copied."""
+    """A class that cannot be copied."""
 
     def __reduce_ex__(self, protocol):
         raise TypeError("no")
 
 
-def test_a_failed_clone_leaves_nothing_behind():
+def test_failed_clone_is_freed():
     model = _model()
     model.last = Stubborn()
     x = np.ones((1, 4), "float32")
@@ -264,7 +266,7 @@ def test_a_failed_clone_leaves_nothing_behind():
     np.testing.assert_array_equal(*(keras.ops.convert_to_numpy(one(x)) for one in (model, twin_of(model))))
 
 
-def test_a_failed_clone_keeps_the_model_alive_no_longer_than_its_error():
+def test_failed_clone_keeps_the_model_alive_only_as_long_as_its_error():
     model = _model()
     model.last = Stubborn()
     reference = weakref.ref(model)
@@ -277,7 +279,7 @@ def test_a_failed_clone_keeps_the_model_alive_no_longer_than_its_error():
     assert reference() is None
 
 
-def test_the_plans_do_not_keep_classes_of_the_user_alive():
+def test_copy_rules_do_not_keep_user_defined_classes_alive():
     def scope():
         class Local(layers.Dense):
             pass

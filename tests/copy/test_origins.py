@@ -1,4 +1,4 @@
-"""The five proposals of docs/origins.md, each in a few lines, and the model on which each falls short."""
+"""The five proposals of docs/origins.md, each in a few lines, and a model that each of them clones wrongly."""
 
 import keras
 import numpy as np
@@ -21,7 +21,7 @@ def founding_model():
 
 
 def masked_model():
-    # The mask is passed by hand: one that Keras 3 finds by itself it would find again while the model runs.
+    # The mask is passed explicitly: an implicit one would be found again by Keras 3 while the model runs.
     tokens = keras.Input((5,), dtype="int32")
     return keras.Model(tokens, layers.LSTM(3)(layers.Embedding(10, 4)(tokens), mask=keras.ops.not_equal(tokens, 0)))
 
@@ -30,7 +30,7 @@ PADDED = np.array([[1, 2, 0, 0, 0], [3, 0, 0, 0, 0]])
 
 
 def clone_by_calls(model, masks_of):
-    """The function they all repair: call every layer again, in order, and keep the outputs with their masks.
+    """Clone like the function that all proposals repair: call every layer again, in order, and keep outputs and masks.
 
     `masks_of(layer, outputs)` is what the proposals differ in: the masks of the outputs, as the proposal computes them.
     """
@@ -56,7 +56,7 @@ def clone_by_calls(model, masks_of):
 
 
 def clone_by_names(model):
-    """The second proposal: the layers, linked up by name, the output of the last layer as the output."""
+    """Clone like the second proposal: link layers by name, with the output of the last layer as the output."""
     linked = {model.inputs[0]._keras_history[0].name: model.inputs[0]}
     for layer in model.layers[1:]:
         source = layer._inbound_nodes[0].input_tensors[0]._keras_history[0].name
@@ -64,14 +64,14 @@ def clone_by_names(model):
     return keras.Model(model.inputs[0], linked[model.layers[-1].name])
 
 
-def test_the_founding_model_has_an_exact_twin():
+def test_founding_model_has_an_exact_twin():
     model = founding_model()
 
     assert_equal_outputs(model, twin_of(model), np.ones((2, 4), "float32"))
 
 
 @pytest.mark.parametrize("proposal", [1, 4])
-def test_a_proposal_that_forgets_masks_gives_other_numbers(proposal):
+def test_proposal_that_forgets_masks_gives_other_numbers(proposal):
     model = masked_model()
     clone = clone_by_calls(model, lambda layer, found: [None] * len(found))
 
@@ -79,7 +79,7 @@ def test_a_proposal_that_forgets_masks_gives_other_numbers(proposal):
     assert_equal_outputs(model, twin_of(model), PADDED)
 
 
-def test_a_proposal_that_links_by_name_loses_the_second_call():
+def test_proposal_that_links_by_name_loses_the_second_call():
     inputs = keras.Input((4,))
     shared = layers.Dense(4)
     model = keras.Model(inputs, shared(layers.Activation("tanh")(shared(inputs))))
@@ -90,7 +90,7 @@ def test_a_proposal_that_links_by_name_loses_the_second_call():
     assert_equal_outputs(model, twin_of(model), x)
 
 
-def test_a_proposal_with_one_empty_mask_loses_the_second_output():
+def test_proposal_with_one_empty_mask_loses_the_second_output():
     model = founding_model()
 
     def one_none_unless_known(layer, found):
@@ -101,7 +101,7 @@ def test_a_proposal_with_one_empty_mask_loses_the_second_output():
     assert len(twin_of(model).outputs) == 2
 
 
-def test_a_proposal_of_empty_masks_for_every_layer_loses_real_ones():
+def test_proposal_of_empty_masks_for_every_layer_loses_real_ones():
     model = masked_model()
     clone = clone_by_calls(model, lambda layer, found: [None] * len(found))
 

@@ -1,6 +1,6 @@
 """Random functional models: cloned, compared, trained on both sides, compared again, cloned again, saved and loaded.
 
-More examples than the usual few, with failing ones made small:
+To run more examples, with failing ones reduced to small ones:
 
     RAMET_EXAMPLES=500 make test-jax ARGS=tests/copy/test_random_models.py
 """
@@ -31,9 +31,9 @@ several = settings(
     suppress_health_check=[HealthCheck.too_slow],
 )
 
-# A random graph may stop the gradient on its way to some layer, which is what it would do in the user's model.
+# A random graph may stop the gradient before some layers, as users' models may.
 pytestmark = [
-    # Masks meet every layer here, those that end them as well.
+    # Masks reach every layer here, including those that destroy them.
     pytest.mark.filterwarnings("ignore:Layer '.*' .* was passed an input with a mask attached to it:UserWarning"),
     pytest.mark.filterwarnings("ignore:Gradients do not exist for variables:UserWarning"),
     pytest.mark.filterwarnings("ignore:The model contains .* trainable variables without gradients:UserWarning"),
@@ -41,7 +41,7 @@ pytestmark = [
 
 
 def _equal_outputs(a, b, x, **kwargs):
-    """As `assert_equal_outputs`, with torch's global generator set before each."""
+    """Call `assert_equal_outputs` with torch's global generator seeded before each run."""
     same_random_state()
     ours = outputs(a, x, **kwargs)
     same_random_state()
@@ -59,7 +59,7 @@ def _trained(model, x, y):
 @pytest.mark.slow
 @several
 @given(functional_models(max_steps=5), optimizers())
-def test_a_random_model_and_its_twin_stay_equal_step_by_step(sketch, optimizer):
+def test_random_model_and_its_twin_stay_equal_step_by_step(sketch, optimizer):
     sample = sketch.build()
     model, x, y = sample.model, sample.make_inputs(0), sample.make_targets(1)
     loss = keras.tree.map_structure(lambda _: "mse", y)
@@ -78,10 +78,10 @@ def test_a_random_model_and_its_twin_stay_equal_step_by_step(sketch, optimizer):
 
 
 @pytest.mark.slow
-@needs_keras(3, 14, "a file of a model with an input that nothing takes is refused by Keras itself")
+@needs_keras(3, 14, "Keras itself refuses a file of a model with an unused input")
 @several
 @given(sketch=functional_models(steps=tuple(step for step in STEPS if step != "shared_across_levels")))
-def test_a_random_twin_is_saved_and_loaded_as_its_original_is(sketch, tmp_path_factory):
+def test_random_twin_is_saved_and_loaded_like_its_original(sketch, tmp_path_factory):
     sample = sketch.build()
     model, x = sample.model, sample.make_inputs(0)
     twin = twin_of(model)
@@ -94,7 +94,7 @@ def test_a_random_twin_is_saved_and_loaded_as_its_original_is(sketch, tmp_path_f
 
     assert loaded[0].get_config() == loaded[1].get_config()
     _equal_outputs(*loaded, x)
-    # Files do not keep how many numbers were drawn. (A layer called with training=True makes Keras draw in later ones.)
+    # Files do not record how many numbers were drawn. (A layer called with training=True makes Keras draw in later ones.)
     if not any(name in ("dropout", "nested_functional") for name, _ in sketch.steps):
         _equal_outputs(twin, twin_of(loaded[1]), x)
 
@@ -114,7 +114,7 @@ def test_every_step_alone_has_an_exact_twin(step, choices):
 @pytest.mark.slow
 @several
 @given(functional_models(max_steps=3))
-def test_a_random_model_inside_another_is_one_model_in_both_twins(sketch):
+def test_random_model_shared_by_two_models_is_cloned_once(sketch):
     inner = sketch.build().model
     inputs = [keras.Input(tensor.shape[1:], tensor.shape[0], tensor.dtype) for tensor in inner.inputs]
     outer = keras.Model(inputs, inner(keras.tree.pack_sequence_as(inner.input, inputs)))
@@ -126,7 +126,7 @@ def test_a_random_model_inside_another_is_one_model_in_both_twins(sketch):
     assert_independent([inner, outer], [inner_twin, outer_twin])
 
 
-def test_a_sketch_is_built_the_same_way_each_time():
+def test_sketch_is_built_the_same_way_each_time():
     sketch = Sketch(("ids",), (("embedding", (1,)), ("recurrent", (2, 1)), ("two_output_lambda", (0,))), (0, 1), (0, 3))
     first = sketch.build()
     keras.utils.clear_session(free_memory=False)

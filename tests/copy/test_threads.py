@@ -1,4 +1,4 @@
-"""Cloning beside other threads: exact, or refused with a sentence; never empty, never torn, never stuck."""
+"""Cloning while other threads run: exact, or refused with an error; never empty, inconsistent or stuck."""
 
 import contextlib
 import threading
@@ -17,7 +17,7 @@ LIMIT = 60  # seconds after which a thread counts as stuck
 
 
 class Crew:
-    """Threads that cannot outlive the test: daemons, told to stop, waited for so long and no longer."""
+    """Threads that cannot outlive the test: daemons that are stopped and joined with a timeout."""
 
     def __init__(self):
         self.threads, self.errors = [], []
@@ -118,7 +118,7 @@ def test_four_threads_clone_while_a_fifth_calls(make, shape):
     assert_equal_outputs(model, twins[-1], x)
 
 
-def test_threads_clone_twins_of_twins_at_once():
+def test_threads_clone_twins_of_twins_simultaneously():
     model = _model()
     results = {}
     with _crew() as crew:
@@ -138,7 +138,7 @@ def test_threads_clone_twins_of_twins_at_once():
         assert_independent(model, twin)
 
 
-def test_a_thread_builds_other_models_on_the_layers_that_are_cloned():
+def test_cloning_while_a_thread_builds_other_models_on_the_layers():
     model = _model()
     dense = model.layers[1]
     twins = []
@@ -159,7 +159,7 @@ def test_a_thread_builds_other_models_on_the_layers_that_are_cloned():
 
 
 class Step(layers.Layer):
-    """Variables of several sizes that all hold the number of steps taken: a torn copy shows."""
+    """Variables of several sizes that all hold the number of steps taken, so an inconsistent copy is visible."""
 
     def build(self, shape):
         self.counters = [
@@ -194,9 +194,9 @@ LOOPS = {
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_clone_during_another_threads_loop_is_exact_or_refused(loop):
+def test_clone_during_another_threads_loop_is_exact_or_refused(loop):
     model = _counting_model()
-    LOOPS[loop](model)  # compiled once, so that the loop below is in its steps and not in the compiler
+    LOOPS[loop](model)  # compiled once, so that the loop below spends its time in steps and not in the compiler
     twins, refusals = [], []
     with _crew() as crew:
 
@@ -224,7 +224,7 @@ def test_a_clone_during_another_threads_loop_is_exact_or_refused(loop):
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_loop_in_another_thread_is_not_disturbed_by_clones(loop):
+def test_loop_in_another_thread_is_not_disturbed_by_clones(loop):
     model, alone = _counting_model(), _counting_model()
     for _ in range(3):
         LOOPS[loop](alone)
@@ -247,7 +247,7 @@ def test_a_loop_in_another_thread_is_not_disturbed_by_clones(loop):
     assert _steps_in(model) == _steps_in(alone)
 
 
-def test_after_the_other_threads_loop_a_clone_is_exact():
+def test_clone_after_the_loop_of_another_thread_is_exact():
     model = _counting_model()
     with _crew() as crew:
         crew.start(lambda: LOOPS["fit"](model))
@@ -260,7 +260,7 @@ def test_after_the_other_threads_loop_a_clone_is_exact():
 
 
 @pytest.mark.slow
-def test_a_loop_of_another_model_is_no_reason_to_refuse():
+def test_loop_of_another_model_does_not_prevent_cloning():
     model, other = _model(), _counting_model()
     LOOPS["fit"](other)
     with _crew() as crew:
@@ -277,8 +277,8 @@ def test_a_loop_of_another_model_is_no_reason_to_refuse():
 
 
 @pytest.mark.slow
-def test_a_clone_within_a_custom_training_loop_of_another_thread_is_exact_or_refused():
-    """`train_on_batch` in a thread of the user's own."""
+def test_clone_within_a_custom_training_loop_of_another_thread_is_exact_or_refused():
+    """The other thread calls `train_on_batch` itself."""
     model = _counting_model()
     model.train_on_batch(X[:1], X[:1])
     twins = []
@@ -299,7 +299,7 @@ def test_a_clone_within_a_custom_training_loop_of_another_thread_is_exact_or_ref
         assert len(counts[0]) == 1
 
 
-def test_two_threads_register_plans_while_others_clone():
+def test_two_threads_register_rules_while_others_clone():
     model = _model()
     with _crew() as crew:
 

@@ -1,4 +1,4 @@
-"""Trackers know what they track by id: those of a twin know exactly what those of the original know."""
+"""Trackers list tracked objects by id: those of a twin list the same objects as those of the original."""
 
 import keras
 import numpy as np
@@ -11,7 +11,7 @@ from tests.verify import models
 
 
 def known_by_trackers(model):
-    """Of each tracker in the order of a walk: per store, how many ids it lists and which items of the store they are."""
+    """Return, for each tracker and store, how many ids it lists and which items of the store they are."""
     found = []
     reached = [value for value, _ in reachable(model).values()]
     alive = set(map(id, reached))
@@ -46,8 +46,8 @@ def with_lora():
     return model
 
 
-def a_store_that_was_written_to():
-    """What nobody should do, but a class of the user's may: its lists and its tracker do not agree."""
+def store_changed_behind_the_tracker():
+    """Return a model whose lists and tracker disagree, as a user's class may cause."""
     model = keras.Sequential([keras.Input((4,)), layers.Dense(3, name="one"), layers.Dense(3, name="two")])
     one, two = model.layers
     one._layers.append(layers.Dense(1))
@@ -55,11 +55,19 @@ def a_store_that_was_written_to():
     return model
 
 
-MAKERS = [models.net, models.words, models.tuned, models.stepping, sequential, with_lora, a_store_that_was_written_to]
+MAKERS = [
+    models.net,
+    models.words,
+    models.tuned,
+    models.stepping,
+    sequential,
+    with_lora,
+    store_changed_behind_the_tracker,
+]
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
-def test_trackers_of_a_twin_list_what_those_of_the_original_list(make):
+def test_trackers_of_a_twin_list_the_same_as_those_of_the_original(make):
     model = make()
 
     twin = ramet.clone(model)
@@ -67,7 +75,7 @@ def test_trackers_of_a_twin_list_what_those_of_the_original_list(make):
     assert known_by_trackers(twin) == known_by_trackers(model)
 
 
-def test_a_tracked_layer_of_a_twin_can_be_untracked():
+def test_tracked_layer_of_a_twin_can_be_untracked():
     model = models.stepping()
     twin = ramet.clone(model)
 

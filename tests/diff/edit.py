@@ -1,22 +1,23 @@
-"""Small edits of graphs, so that a test knows what was changed."""
+"""Small edits of graphs with a known diff."""
 
 from collections.abc import Callable
 
-from ramet._graph import EMPTY, Call, FrozenDict, Graph, Op, Ref, call_id, map_ops, map_paths, reroute, split_call_id
+from ramet._graph import EMPTY, Call, FrozenDict, Graph, Op, Ref, call_id, split_call_id
+from tests.graph.change import map_ops, map_paths, reroute
 
 
 def change_op(graph: Graph, path: str, **fields: object) -> Graph:
-    """The graph with other fields of the op at a path."""
+    """Return the graph with changed fields of the op at a path."""
     return map_ops(graph, lambda at, op: op.with_changes(**fields) if at == path else op)
 
 
 def rename(graph: Graph, old: str, new: str) -> Graph:
-    """The graph with another name for an op of its own level."""
+    """Return the graph with a renamed op of its top level."""
     return rename_all(graph, lambda name: new if name == old else name)
 
 
 def rename_all(graph: Graph, new_name: Callable[[str], str]) -> Graph:
-    """The graph with new names for the ops of its own level, wherever they are named."""
+    """Return the graph with new names for the ops of its top level, in all references to them."""
 
     def call_name(name: str) -> str:
         found = split_call_id(name)
@@ -42,7 +43,7 @@ def rename_all(graph: Graph, new_name: Callable[[str], str]) -> Graph:
 
 
 def insert_after(graph: Graph, op: str, name: str, class_name: str = "Inserted") -> Graph:
-    """The graph with a new layer behind the last call of an op; everything that took its value takes the new one's."""
+    """Return the graph with a new layer after the last call of an op, whose consumers are rewired to the new layer."""
     source = Ref(graph.calls_of(op)[-1].id)
     routed = reroute(graph, lambda ref: Ref(name) if ref == source else ref)
     place = next(number for number, call in enumerate(graph.calls) if call.id == source.call) + 1
@@ -54,7 +55,7 @@ def insert_after(graph: Graph, op: str, name: str, class_name: str = "Inserted")
 
 
 def remove(graph: Graph, op: str) -> Graph:
-    """The graph without an op of one call; what took its value takes its first argument."""
+    """Return the graph without an op of one call, whose consumers are rewired to its first input."""
     (call,) = graph.calls_of(op)
     source = next(call.refs())
     routed = reroute(graph, lambda ref: source if ref.call == call.id else ref)

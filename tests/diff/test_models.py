@@ -1,4 +1,4 @@
-"""Live models compared: what training, cloning and building them another way changes, and nothing else."""
+"""Diffs of live models: exactly what training, cloning or building them differently changed."""
 
 import keras
 import numpy as np
@@ -7,22 +7,22 @@ from keras import layers
 
 import ramet
 from ramet._diff import Change, Diff
-from ramet._keras.weights import LiveWeights, compile_settings
+from ramet._keras import LiveWeights, frozen_compile_settings
 from ramet._verify.live_diff import diff_models
 from tests.support.graph_models import MODELS
 
-# Some models have a layer that destroys a mask, as users' models do.
+# Some models have a layer that drops a mask, as models of users do.
 pytestmark = pytest.mark.filterwarnings("ignore:.*was passed an input with a mask attached to it:UserWarning")
 
 every_model = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS.keys())
 
 
-def told(diff):
+def reported(diff):
     return [(change.kind, change.before, change.after, change.what) for change in diff.changes]
 
 
 def network(*, name="net", units=16, norm=True, dropout=0.1, head="head", optional=False):
-    """A small network with names given by hand, and some that Keras gives."""
+    """Return a small network with names chosen by hand, and one that Keras generates."""
     x = keras.Input((8,), name="x", optional=optional)
     h = layers.Dense(units, name="first")(x)
     if norm:
@@ -33,7 +33,7 @@ def network(*, name="net", units=16, norm=True, dropout=0.1, head="head", option
 
 
 def pair(**changed):
-    """The network, and the same with something changed: as if both were built in programs of their own."""
+    """Return the network, and the same with something changed, as if each had been built in its own process."""
     models = []
     for settings in ({}, changed):
         keras.utils.clear_session(free_memory=False)
@@ -46,11 +46,11 @@ def pair(**changed):
 
 
 def structural(diff):
-    return [change for change in told(diff) if change[0] != "weights"]
+    return [change for change in reported(diff) if change[0] != "weights"]
 
 
 @every_model
-def test_a_twin_has_an_empty_diff(make):
+def test_clone_has_an_empty_diff(make):
     model = make()
     diff = diff_models(model, ramet.clone(model))
 
@@ -64,13 +64,13 @@ def _variables(model):
 
 
 @every_model
-def test_the_diff_from_the_other_side_mirrors_it(make):
+def test_the_reverse_diff_is_the_mirror_image(make):
     one, other = make(), MODELS["nested_models"]()
 
     assert diff_models(other, one) == diff_models(one, other).mirrored()
 
 
-def test_a_diff_changes_neither_model_nor_the_next_names():
+def test_diff_changes_neither_model_nor_name_counters():
     model = network()
     model.compile("adam", "mse", metrics=["mae"])
     before = [value.copy() for value in model.get_weights()]
@@ -80,7 +80,7 @@ def test_a_diff_changes_neither_model_nor_the_next_names():
     assert all((now == then).all() for now, then in zip(model.get_weights(), before, strict=True))
 
 
-def test_a_trained_model_differs_in_its_weights_only():
+def test_trained_model_differs_only_in_weights_and_state():
     model = network()
     model.compile("sgd", "mse")
     twin = ramet.clone(model)
@@ -95,7 +95,7 @@ def test_a_trained_model_differs_in_its_weights_only():
     assert "Weights\n" in str(diff)
 
 
-def test_one_changed_number_is_found():
+def test_one_changed_number_is_reported():
     model = network()
     twin = ramet.clone(model)
     kernel = twin.get_layer("head").kernel
@@ -108,30 +108,30 @@ def test_one_changed_number_is_found():
     assert dict(change.measure.pairs) == pytest.approx({"size": 48, "changed": 1, "difference": 0.5, "largest": 0.5})
 
 
-def test_a_removed_layer_is_one_change():
+def test_removed_layer_is_one_change():
     assert structural(diff_models(*pair(norm=False))) == [("removed", "norm", None, "BatchNormalization")]
 
 
-def test_another_setting_is_one_change():
-    assert told(diff_models(*pair(dropout=0.5))) == [("setting", "drop", "drop", "rate")]
+def test_changed_setting_is_one_change():
+    assert reported(diff_models(*pair(dropout=0.5))) == [("setting", "drop", "drop", "rate")]
 
 
-def test_another_size_is_one_change_and_its_shapes_follow():
+def test_changed_size_is_one_change_and_shapes_are_consequences():
     diff = diff_models(*pair(units=32))
 
     assert structural(diff) == [("setting", "first", "first", "units")]
     assert {(change.kind, change.what) for change in diff.consequences} == {("value", "shape"), ("variable", "shape")}
 
 
-def test_a_renamed_layer_is_one_change():
-    assert told(diff_models(*pair(head="classes"))) == [("renamed", "head", "classes", "name")]
+def test_renamed_layer_is_one_change():
+    assert reported(diff_models(*pair(head="classes"))) == [("renamed", "head", "classes", "name")]
 
 
-def test_an_input_flag_is_one_change():
-    assert told(diff_models(*pair(optional=True))) == [("input", "x", "x", "optional")]
+def test_changed_input_flag_is_one_change():
+    assert reported(diff_models(*pair(optional=True))) == [("input", "x", "x", "optional")]
 
 
-def test_names_counted_further_are_renamed_and_nothing_else():
+def test_renumbered_automatic_names_are_only_renamed():
     one = network()
     other = network()
     other.set_weights(one.get_weights())
@@ -139,7 +139,7 @@ def test_names_counted_further_are_renamed_and_nothing_else():
     assert structural(diff_models(one, other)) == [("renamed", "re_lu", "re_lu_1", "name")]
 
 
-def test_an_unshared_layer_is_told():
+def test_unshared_layer_is_reported():
     def siamese(*, shared):
         keras.utils.clear_session(free_memory=False)
         a, b = keras.Input((4,), name="a"), keras.Input((4,), name="b")
@@ -147,13 +147,13 @@ def test_an_unshared_layer_is_told():
         second = dense if shared else layers.Dense(4, name="dense_b", kernel_initializer="ones")
         return keras.Model([a, b], layers.Add(name="sum")([dense(a), second(b)]), name="siamese")
 
-    assert told(diff_models(siamese(shared=True), siamese(shared=False))) == [
+    assert reported(diff_models(siamese(shared=True), siamese(shared=False))) == [
         ("call", "dense_a", "dense_a", "number of calls"),
         ("added", None, "dense_b", "Dense"),
     ]
 
 
-def test_a_renamed_nested_model_is_one_change():
+def test_renamed_nested_model_is_one_change():
     def outer(name):
         keras.utils.clear_session(free_memory=False)
         x = keras.Input((4,), name="x")
@@ -168,7 +168,7 @@ def test_a_renamed_nested_model_is_one_change():
     assert {change.kind for change in diff.consequences} == {"renamed"}
 
 
-def test_what_the_clone_of_keras_loses_is_told():
+def test_facts_lost_by_clone_model_are_reported():
     def flagged():
         x = keras.Input((4,), name="x", optional=True)
         h = layers.Dense(4, name="frozen")(x)
@@ -181,14 +181,14 @@ def test_what_the_clone_of_keras_loses_is_told():
     model = flagged()
     clone = keras.models.clone_model(model)
     clone.set_weights(model.get_weights())
-    lost = set(told(diff_models(model, clone)))
+    lost = set(reported(diff_models(model, clone)))
 
     assert ("input", "x", "x", "optional") in lost
     assert ("variable", "free/kernel", "free/kernel", "trainable") in lost
-    assert told(diff_models(model, ramet.clone(model))) == []
+    assert reported(diff_models(model, ramet.clone(model))) == []
 
 
-def test_another_class_of_model_is_told():
+def test_changed_model_class_is_reported():
     class Mine(keras.Model):
         pass
 
@@ -197,7 +197,7 @@ def test_another_class_of_model_is_told():
         x = keras.Input((4,), name="x")
         return cls(x, layers.Dense(2, name="d", kernel_initializer="ones")(x), name="model")
 
-    assert told(diff_models(made(keras.Model), made(Mine))) == [("replaced", "", "", "class")]
+    assert reported(diff_models(made(keras.Model), made(Mine))) == [("replaced", "", "", "class")]
 
 
 class Stack(keras.Model):
@@ -219,16 +219,16 @@ def stack(*sizes):
     return model
 
 
-def test_a_layer_in_a_list_of_a_subclassed_model_is_added():
+def test_layer_added_to_a_list_of_a_subclassed_model_is_reported():
     diff = diff_models(stack(4, 5, 6), stack(4, 5, 7, 6))
 
-    assert told(diff) == [
+    assert reported(diff) == [
         ("added", None, "block_7", "Dense"),
         ("variable", "block_6/kernel", "block_6/kernel", "shape"),
     ]
 
 
-def test_a_layer_inside_a_wrapper_and_an_attention_is_told_by_its_path():
+def test_layers_inside_wrappers_are_reported_by_path():
     def wrapped(units, heads):
         keras.utils.clear_session(free_memory=False)
         x = keras.Input((5, 4), name="x")
@@ -250,17 +250,17 @@ def test_compile_settings_are_compared():
     assert diff_models(model, twin).empty
 
     twin.compile(keras.optimizers.Adam(0.01, name="adam"), "mse", metrics=["mae"])
-    assert told(diff_models(model, twin)) == [("compile", "", "", "compiled")]
+    assert reported(diff_models(model, twin)) == [("compile", "", "", "compiled")]
 
     model.compile(keras.optimizers.Adam(0.02, name="adam"), "mse", metrics=["mae"])
-    assert told(diff_models(model, twin)) == [("compile", "", "", "optimizer.config.learning_rate")]
+    assert reported(diff_models(model, twin)) == [("compile", "", "", "optimizer.config.learning_rate")]
 
     model.compile("sgd", "mae")
-    assert {what for *_, what in told(diff_models(model, twin))} == {"optimizer", "loss", "metrics"}
+    assert {what for *_, what in reported(diff_models(model, twin))} == {"optimizer", "loss", "metrics"}
     assert "SGD(learning_rate=0.01" in str(diff_models(model, twin))
 
 
-def test_a_loss_that_cannot_be_written_is_no_trouble():
+def test_loss_without_a_config_is_accepted():
     class Odd(keras.losses.Loss):
         def __init__(self, matrix):
             super().__init__(name="odd")
@@ -275,7 +275,7 @@ def test_a_loss_that_cannot_be_written_is_no_trouble():
     model = network()
     model.compile("sgd", Odd(np.ones((3,))))
 
-    assert compile_settings(model) is not None
+    assert frozen_compile_settings(model) is not None
     assert diff_models(model, ramet.clone(model)).empty
 
 
@@ -288,20 +288,20 @@ def test_variables_of_every_dtype_are_compared(dtype):
 
     assert diff_models(made(dtype), made(dtype)).empty
     diff = diff_models(made("float32"), made(dtype))
-    assert ("setting", "d", "d", "dtype_policy") in told(diff)
+    assert ("setting", "d", "d", "dtype_policy") in reported(diff)
 
 
-def test_a_quantised_model_is_told_by_its_layers():
+def test_quantized_layers_are_reported():
     model = keras.Sequential([keras.Input((8,)), layers.Dense(4, name="d")], name="seq")
-    quantised = ramet.clone(model)
-    quantised.quantize("int8")
-    diff = diff_models(model, quantised)
+    quantized = ramet.clone(model)
+    quantized.quantize("int8")
+    diff = diff_models(model, quantized)
 
-    assert ("setting", "d", "d", "quantization_mode") in told(diff)
-    assert diff_models(quantised, model) == diff.mirrored()
+    assert ("setting", "d", "d", "quantization_mode") in reported(diff)
+    assert diff_models(quantized, model) == diff.mirrored()
 
 
-def test_a_model_in_training_is_compared_with_the_weights_it_has_at_that_moment():
+def test_model_in_training_is_compared_with_its_current_weights():
     model = network()
     model.compile("sgd", "mse")
     start = ramet.clone(model)
@@ -319,7 +319,7 @@ def test_a_model_in_training_is_compared_with_the_weights_it_has_at_that_moment(
     assert found[0] != found[1]
 
 
-def test_two_models_of_one_program_differ_in_names_that_count_and_nothing_else():
+def test_two_models_built_alike_differ_only_in_automatic_names():
     def made():
         keras.utils.set_random_seed(0)
         return keras.Sequential([keras.Input((4,)), layers.Dense(2)])
@@ -330,11 +330,11 @@ def test_two_models_of_one_program_differ_in_names_that_count_and_nothing_else()
     assert diff.consequences == ()
 
 
-def test_a_random_state_is_state():
-    # Not Dropout: on torch, its numbers come from torch itself.
+def test_random_state_is_reported_as_weights():
+    # Not Dropout: on torch, torch itself generates its numbers.
     model = keras.Sequential([keras.Input((4,)), layers.GaussianNoise(0.5, name="noise")], name="seq")
     twin = ramet.clone(model)
     twin(np.ones((1, 4), "float32"), training=True)
 
     path = "noise/seed_generator_state"
-    assert told(diff_models(model, twin)) == [("weights", path, path, "values")]
+    assert reported(diff_models(model, twin)) == [("weights", path, path, "values")]

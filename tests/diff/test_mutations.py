@@ -1,4 +1,4 @@
-"""The diff of live models, put to the test: one thing is changed at a time, of everything a model holds."""
+"""The diff of live models, tested by changing one thing at a time, for everything a model holds."""
 
 import keras
 import numpy as np
@@ -9,7 +9,7 @@ from ramet._verify.live_diff import diff_models
 from tests.verify import models
 from tests.verify.test_mutations import MUTATIONS
 
-# Which object is whose is no difference between two models.
+# Objects shared between the two models are no difference between them.
 BETWEEN_MODELS = {"shared_with_the_original"}
 
 
@@ -18,11 +18,11 @@ BETWEEN_MODELS = {"shared_with_the_original"}
     [one for one in MUTATIONS if not any(word in one.name for word in BETWEEN_MODELS)],
     ids=lambda mutation: mutation.name,
 )
-def test_a_corruption_of_a_live_model_is_seen(mutation):
+def test_corrupted_live_model_differs(mutation):
     original = mutation.model()
     twin = ramet.clone(original)
 
-    mutation.corrupt(twin, original)
+    mutation.apply(twin, original)
 
     diff = diff_models(original, twin)
     assert not diff.empty
@@ -30,7 +30,7 @@ def test_a_corruption_of_a_live_model_is_seen(mutation):
 
 
 @pytest.mark.parametrize("make", [models.net, models.words, models.tuned, models.stepping])
-def test_every_bit_of_state_of_a_live_model_counts(make):
+def test_every_bit_of_state_of_a_live_model_is_compared(make):
     original = make()
     twin = ramet.clone(original)
     generators = [state for state in _states(twin) if "seed_generator" in state.path]
@@ -50,7 +50,7 @@ def _states(model):
 
 
 def flipped(array):
-    """The array with the last bit of its last number turned over; for a float, the next one."""
+    """Return the array with the last bit of its last number flipped; a float becomes a neighboring float."""
     array = array.copy()
     flat = array.reshape(-1)
     if flat.dtype == bool:

@@ -1,4 +1,4 @@
-"""The data side knows no backend: its tests run once, with JAX. Pages are opened in a real browser."""
+"""Fixtures that open pages in a real browser."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -13,15 +13,15 @@ from tests.draw.visit import Visit
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """Chromium, started once."""
+    """Start Chromium once per session."""
     playwright = pytest.importorskip(
-        "playwright.sync_api", reason="playwright is not installed: pip install playwright runs these tests"
+        "playwright.sync_api", reason="playwright is not installed: `pip install playwright` enables these tests"
     )
     program = shutil.which("chromium") or shutil.which("chromium-browser")
     if program is None:
-        pytest.skip("there is no chromium: `apt-get install chromium` runs these tests")
+        pytest.skip("chromium is not installed: `apt-get install chromium` enables these tests")
     with playwright.sync_playwright() as running:
-        # Containers often run as root, where Chromium's own sandbox cannot start.
+        # Containers often run as root, where the sandbox of Chromium cannot start.
         started = running.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield started
         started.close()
@@ -29,7 +29,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def visit(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Visit]]:
-    """Opens pictures from disk; afterwards, no page may have complained or asked for anything else."""
+    """Open pictures from disk; at the end, no page may have logged an error or made a request."""
     visits: list[Visit] = []
 
     def open_picture(picture: Picture, link: str = "", **options: Any) -> Visit:
@@ -41,5 +41,5 @@ def visit(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Visit]]:
     yield open_picture
     for one in visits:
         one.context.close()
-    assert [one.complaints for one in visits] == [[] for _ in visits]
+    assert [one.errors for one in visits] == [[] for _ in visits]
     assert [one.requests for one in visits] == [[one.address] for one in visits]

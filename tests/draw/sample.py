@@ -1,4 +1,4 @@
-"""Graphs that are drawn in tests, besides those of tests/graph."""
+"""Graphs and pictures for tests, besides those of tests/graph."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 
 
 def chain(*names: str) -> Graph:
-    """Dense layers one after the other."""
+    """Return a chain of Dense layers."""
     calls: list[Call] = [call("x")]
     for name in names:
         calls.append(call(name, Ref(calls[-1].id)))
@@ -21,7 +21,7 @@ def chain(*names: str) -> Graph:
 
 
 def unet() -> Graph:
-    """Three levels down, three up, with connections over all of them."""
+    """Return a U-Net: three levels down, three levels up, with skip connections."""
     ops: list[Op] = [input_op("image")]
     calls = [call("image", outputs=(value(None, 64, 64, 3),))]
     kept: list[str] = []
@@ -43,7 +43,7 @@ def unet() -> Graph:
 
 
 def inception(cells: int = 8) -> Graph:
-    """Cells of three branches, with names that Keras counts up: only their shape says that they repeat."""
+    """Return cells of three branches with automatic names: only their structure shows that they repeat."""
     ops: list[Op] = [input_op("x")]
     calls = [call("x")]
     number = 0
@@ -65,7 +65,7 @@ def inception(cells: int = 8) -> Graph:
 
 
 def tree() -> Graph:
-    """A subclassed model, which has no calls: an attention with its parts, and dense layers."""
+    """Return a subclassed model, which has no calls: an attention layer with its parts, and dense layers."""
     parts = (dense("query", 8, 8), dense("key", 8, 8), dense("value", 8, 8))
     attention = layer("attention", "MultiHeadAttention", children=parts)
     ops = (attention, *(dense(f"dense_{number}", 8, 8) for number in range(4)))
@@ -73,7 +73,7 @@ def tree() -> Graph:
 
 
 def twice(depth: int) -> Graph:
-    """Models that call the one inside them twice, with a dense layer at the bottom."""
+    """Return nested models that call the model inside them twice, with a dense layer in the innermost."""
     graph = chain("d").with_changes(name="bottom")
     for number in range(depth):
         name = f"m{number}"
@@ -84,18 +84,18 @@ def twice(depth: int) -> Graph:
 
 
 def hostile() -> Graph:
-    """Names that would like to be more than names."""
+    """Return a model with names that try to act as markup or control characters."""
     names = (HOSTILE, "</script><script>alert(2)</script>", "a\u202eb\x1b[31m\n", "'\"&amp;{{data}}${1}", "\ud800")
     return chain(*names).with_changes(name=f"</title>{HOSTILE}", class_name="<b>Model</b>")
 
 
 def before_and_after() -> tuple[Graph, Graph]:
-    """One layer added, one removed, one renamed, one with another setting."""
+    """Return two models: one layer added, one removed, one renamed, one with a changed setting."""
     before = chain("first", "second", "gone", "last")
     after = chain("first", "zweite", "last", "new")
     changed = after.op("first").with_changes(config=config(units=8, activation="gelu"))
     ops = tuple(changed if op.id == "first" else op for op in after.ops)
-    # Another size, so that nothing is taken for a renamed `gone`.
+    # Another class, so that no layer is taken for a renamed `gone`.
     gone = before.op("gone").with_changes(class_name="Dropout", variables=(), config=config(rate=0.5, seed=7))
     old = tuple(gone if op.id == "gone" else op for op in before.ops)
     return before.with_changes(ops=old), after.with_changes(ops=ops)
@@ -107,7 +107,7 @@ def diff_picture(**options: Any) -> Picture:
 
 
 def wrapped() -> Graph:
-    """A long model inside a short one."""
+    """Return a long model inside a short one."""
     inner = Op("inner", "model", "Functional", graph=chain(*(f"d{number}" for number in range(11))))
     calls = (call("x"), call("inner", Ref("x")))
     return Graph(

@@ -8,7 +8,7 @@ import pytest
 
 from ramet._diff import diff_graphs
 from ramet._draw import Picture, draw_graph
-from ramet._draw.place import edge_path, place
+from ramet._draw.placement import edge_path, place_boxes
 from tests.draw.sample import HOSTILE, PICTURES, chain, diff_picture, hostile, inception, tree, unet
 from tests.draw.visit import Visit
 from tests.graph import big, sample
@@ -20,7 +20,7 @@ Open = Callable[..., Visit]
 
 
 class Ones:
-    """A reader in which every variable is stored."""
+    """A reader that has these variables."""
 
     def __init__(self, *paths: str) -> None:
         self._paths = paths
@@ -33,27 +33,27 @@ class Ones:
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_the_page_places_boxes_and_draws_edges_as_the_svg_does(visit: Open, name: str) -> None:
+def test_page_and_svg_place_boxes_and_edges_alike(visit: Open, name: str) -> None:
     picture = PICTURES[name]()
     page = visit(picture)
-    placed = place(picture._scene, lambda box: box.is_open)
+    placed = place_boxes(picture._drawing, lambda box: box.is_open)
 
     shown = page.spots()
     expected = {
         str(number): (spot.x, spot.y, spot.width, spot.height)
         for number, spot in placed.spots.items()
-        if number and picture._scene.boxes[number].kind != "port"
+        if number and picture._drawing.boxes[number].kind != "port"
     }
     assert shown.keys() == expected.keys()
     for number, spot in expected.items():
         assert shown[number] == pytest.approx(spot, abs=0.01)
 
-    # Edges are compared by the corners of what they cover: the page writes its paths in other words.
+    # Edges are compared by their bounding boxes, because the page writes its paths differently.
     covered = "all => all.map(one => { const { x, y, width, height } = one.getBBox(); return [x, y, width, height]; })"
     edges = page.page.eval_on_selector_all("path.edge", covered)
     corners = []
     for number in filter(placed.bends.__contains__, placed.spots):
-        for edge in picture._scene.boxes[number].edges:
+        for edge in picture._drawing.boxes[number].edges:
             _, xs, ys = zip(*edge_path(edge, placed, number), strict=True)
             corners.append([min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)])
     assert len(edges) == len(corners)
@@ -61,25 +61,25 @@ def test_the_page_places_boxes_and_draws_edges_as_the_svg_does(visit: Open, name
         assert one == pytest.approx(other, abs=0.1)
 
 
-def test_boxes_placed_alike_when_everything_is_open(visit: Open) -> None:
+def test_page_and_svg_place_boxes_alike_if_all_are_open(visit: Open) -> None:
     picture = draw_graph(inception(10))
     page = visit(picture)
     page.press("e")
 
-    spots = place(picture._scene, lambda box: True).spots
+    spots = place_boxes(picture._drawing, lambda box: True).spots
     for number, shown in page.spots().items():
         spot = spots[int(number)]
         assert shown == pytest.approx((spot.x, spot.y, spot.width, spot.height), abs=0.01)
 
 
-def test_a_key_turns_the_picture(visit: Open) -> None:
+def test_r_switches_the_direction(visit: Open) -> None:
     picture = draw_graph(inception(10), columns=2)
     page = visit(picture)
     down = page.spots()
     page.press("r")
     turned = page.spots()
-    picture._scene.rankdir = "LR"
-    expected = place(picture._scene, lambda box: box.is_open).spots
+    picture._drawing.rankdir = "LR"
+    expected = place_boxes(picture._drawing, lambda box: box.is_open).spots
     page.press("r")
 
     for number, spot in turned.items():
@@ -88,7 +88,7 @@ def test_a_key_turns_the_picture(visit: Open) -> None:
     assert page.spots() == down
 
 
-def test_arrows_follow_the_edges_from_left_to_right(visit: Open) -> None:
+def test_arrow_keys_follow_the_edges_from_left_to_right(visit: Open) -> None:
     page = visit(draw_graph(unet(), rankdir="LR", columns=2), "#down_0")
     page.page.locator('.box[aria-label*=", down_0"]').first.focus()
     walked = []
@@ -100,7 +100,7 @@ def test_arrows_follow_the_edges_from_left_to_right(visit: Open) -> None:
 
 
 @pytest.mark.parametrize("options", [{"rankdir": "LR"}, {"columns": 5}, {"rankdir": "LR", "columns": 5}])
-def test_a_crowded_page_in_another_direction_keeps_its_edges(visit: Open, options: dict[str, Any]) -> None:
+def test_crowded_page_keeps_its_edges_in_every_direction(visit: Open, options: dict[str, Any]) -> None:
     page = visit(draw_graph(big.grow(700), **options))
     page.press("e")
     box, edges = page.page.locator(".box").count(), page.page.locator("path.edge").count()
@@ -109,7 +109,7 @@ def test_a_crowded_page_in_another_direction_keeps_its_edges(visit: Open, option
     assert edges >= box // 2
 
 
-def test_a_click_shows_the_panel(visit: Open) -> None:
+def test_click_on_a_box_opens_the_panel(visit: Open) -> None:
     page = visit(draw_graph(sample.small(), weights=Ones("d/kernel")))
     page.box("d").click()
 
@@ -122,7 +122,7 @@ def test_a_click_shows_the_panel(visit: Open) -> None:
     assert page.page.evaluate("location.hash") == "#d"
 
 
-def test_a_click_beside_the_boxes_closes_the_panel(visit: Open) -> None:
+def test_click_outside_the_boxes_closes_the_panel(visit: Open) -> None:
     page = visit(draw_graph(sample.small()))
     page.box("d").click()
     page.page.mouse.click(600, 790)
@@ -130,7 +130,7 @@ def test_a_click_beside_the_boxes_closes_the_panel(visit: Open) -> None:
     assert page.panel() == ""
 
 
-def test_hovering_one_call_of_a_shared_layer_lights_the_others(visit: Open) -> None:
+def test_hovering_one_call_highlights_the_other_calls(visit: Open) -> None:
     page = visit(draw_graph(sample.small()))
     page.box("d, ").hover()
 
@@ -158,7 +158,7 @@ def test_boxes_open_and_close_in_place(visit: Open) -> None:
     opened = page.page.locator(".box.open").first.bounding_box()
 
     assert "concatenate_5" in page.names()
-    # Its upper edge stays where it is, and so does its middle.
+    # Its upper edge and its middle stay where they are.
     assert opened["y"] == pytest.approx(before["y"], abs=6)
     assert opened["x"] + opened["width"] / 2 == pytest.approx(before["x"] + before["width"] / 2, abs=6)
     page.page.locator(".box.open").first.focus()
@@ -166,7 +166,7 @@ def test_boxes_open_and_close_in_place(visit: Open) -> None:
     assert "concatenate_5" not in page.names()
 
 
-def test_wheel_and_keys_zoom_and_dragging_moves(visit: Open) -> None:
+def test_wheel_and_keys_zoom_and_dragging_pans(visit: Open) -> None:
     page = visit(draw_graph(chain("a", "b")))
     first = page.scale()
     page.page.mouse.move(600, 400)
@@ -192,7 +192,7 @@ def test_wheel_and_keys_zoom_and_dragging_moves(visit: Open) -> None:
     ("text", "found"),
     [("query", ["attention/query"]), ("MultiHead", ["attention"]), ("(8, 8) key", ["attention/key"]), ("zzz", [])],
 )
-def test_find_looks_into_closed_boxes(visit: Open, text: str, found: list[str]) -> None:
+def test_find_searches_closed_boxes(visit: Open, text: str, found: list[str]) -> None:
     page = visit(draw_graph(tree()))
     page.press("w", "/")
     page.page.keyboard.type(text)
@@ -205,7 +205,7 @@ def test_find_looks_into_closed_boxes(visit: Open, text: str, found: list[str]) 
         assert page.panel() != ""
 
 
-def test_find_by_dtype_and_by_shape(visit: Open) -> None:
+def test_find_by_dtype_and_shape(visit: Open) -> None:
     page = visit(draw_graph(sample.masked()))
 
     for text, names in (("int32", ["tokens"]), ("(None, None, 16)", ["embedding"]), ("bool", ["keep", "not_equal"])):
@@ -213,76 +213,76 @@ def test_find_by_dtype_and_by_shape(visit: Open) -> None:
         assert [one.split()[1] for one in page.page.locator("#found [role=option]").all_inner_texts()] == names
 
 
-def test_a_deep_link_opens_what_is_around_the_layer(visit: Open) -> None:
+def test_deep_link_opens_the_boxes_around_the_layer(visit: Open) -> None:
     page = visit(draw_graph(inception(10)), "#concatenate_25")
 
     assert "concatenate_25" in page.focused()
     assert "concatenate_25" in page.panel()
 
 
-def test_a_deep_link_to_nowhere_opens_the_picture(visit: Open) -> None:
+def test_invalid_deep_link_is_ignored(visit: Open) -> None:
     page = visit(draw_graph(sample.small()), "#%E0%A4%A")
 
     assert len(page.labels()) == 5
 
 
-def test_copy_gives_the_path_that_named_takes(visit: Open) -> None:
+def test_c_copies_the_path_for_named(visit: Open) -> None:
     page = visit(draw_graph(sample.nested()), "#encoder/d", permissions=["clipboard-read", "clipboard-write"])
     page.press("c")
-    page.page.wait_for_function("document.getElementById('said').textContent.startsWith('Copied')")
+    page.page.wait_for_function("document.getElementById('announcement').textContent.startsWith('Copied')")
 
     assert page.page.evaluate("navigator.clipboard.readText()") == "encoder/d"
 
 
-def test_dark_and_light_by_wish_of_the_system_and_by_key(visit: Open) -> None:
+def test_theme_follows_the_system_and_a_key(visit: Open) -> None:
     def background(page: Visit) -> str:
         return str(page.page.evaluate("getComputedStyle(document.body).backgroundColor"))
 
     dark = visit(draw_graph(chain("a")), color_scheme="dark")
     light = visit(draw_graph(chain("a")), color_scheme="light")
-    by_wish = background(dark), background(light)
+    by_system = background(dark), background(light)
     dark.press("d")
     light.press("d")
 
-    assert by_wish == ("rgb(18, 22, 28)", "rgb(255, 255, 255)")
-    assert (background(light), background(dark)) == by_wish
+    assert by_system == ("rgb(18, 22, 28)", "rgb(255, 255, 255)")
+    assert (background(light), background(dark)) == by_system
 
 
-def test_the_walk_goes_from_change_to_change(visit: Open) -> None:
+def test_n_and_p_step_through_the_changes(visit: Open) -> None:
     page = visit(diff_picture())
     seen = []
     for _ in range(4):
         page.press("n")
-        seen.append((page.page.inner_text("#walked"), page.page.locator("#panel .note").first.get_attribute("class")))
+        seen.append((page.page.inner_text("#stop"), page.page.locator("#panel .note").first.get_attribute("class")))
     page.press("p")
 
     assert [text for text, _ in seen] == ["1 of 4", "2 of 4", "3 of 4", "4 of 4"]
     assert sorted(kind for _, kind in seen) == ["note added", "note removed", "note renamed", "note setting"]
-    assert page.page.inner_text("#walked") == "3 of 4"
+    assert page.page.inner_text("#stop") == "3 of 4"
 
 
-def test_a_changed_setting_is_told_old_and_new(visit: Open) -> None:
+def test_panel_shows_old_and_new_value_of_a_setting(visit: Open) -> None:
     page = visit(diff_picture(), "#first")
 
     assert page.page.locator("#panel del").inner_text() == "not set"
     assert page.page.locator("#panel ins").inner_text() == "'gelu'"
 
 
-def test_the_panel_of_what_was_removed_shows_its_old_settings(visit: Open) -> None:
+def test_panel_of_a_removed_op_shows_its_old_settings(visit: Open) -> None:
     panel = visit(diff_picture(), "#-gone").panel()
 
-    for text in ("rate\t0.5", "seed\t7", "stood at\tgone", "no longer there"):
+    for text in ("rate\t0.5", "seed\t7", "path before\tgone", "in this model\tremoved"):
         assert text in panel
 
 
-def test_the_panel_of_what_was_replaced_shows_both_settings(visit: Open) -> None:
+def test_panel_of_a_replaced_op_shows_both_settings(visit: Open) -> None:
     before, after = chain("a", "b"), chain("a", "b")
     other = after.op("b").with_changes(class_name="Dropout", variables=(), config=config(rate=0.25))
     after = after.with_changes(ops=(*after.ops[:2], other))
     panel = visit(draw_graph(after, diff_graphs(before, after), before=before), "#b").panel()
 
     assert "replaced" in panel
-    assert panel.index("rate\t0.25") < panel.index("SETTINGS BEFORE, AS DENSE") < panel.index("units\t8")
+    assert panel.index("rate\t0.25") < panel.index("SETTINGS BEFORE (DENSE)") < panel.index("units\t8")
 
 
 def test_hostile_names_are_shown_as_text(visit: Open) -> None:
@@ -297,22 +297,22 @@ def test_hostile_names_are_shown_as_text(visit: Open) -> None:
     assert any("a\\u202eb\\x1b[31m\\n" in label for label in page.labels())
 
 
-def test_two_thousand_boxes_move_smoothly(visit: Open, record_property: Callable[[str, object], None]) -> None:
+def test_two_thousand_boxes_pan_and_zoom_smoothly(visit: Open, record_property: Callable[[str, object], None]) -> None:
     page = visit(draw_graph(big.grow(1800)))
     page.press("e", "f")
     total = page.page.evaluate("JSON.parse(document.getElementById('data').textContent).boxes.length")
     far = _frames(page)
     page.press(*["+"] * 12)
     near = _frames(page)
-    record_property("frames per second from afar and from near", f"{far:.0f}, {near:.0f}")
+    record_property("frames per second zoomed out and zoomed in", f"{far:.0f}, {near:.0f}")
 
     assert total > 2000
-    # Far below what any machine does: a page that draws everything anew for each step does three or four.
+    # Far below what any machine reaches; a page that draws everything again at each step reaches three or four.
     assert min(far, near) > 10
 
 
 def _frames(page: Visit) -> float:
-    """Frames per second while the picture is zoomed and moved, 60 times."""
+    """Return the frames per second while the picture is zoomed and moved 60 times."""
     script = """async () => {
       const picture = document.getElementById('picture'), begin = performance.now();
       for (let turn = 0; turn < 60; turn++) {
@@ -325,7 +325,7 @@ def _frames(page: Visit) -> float:
     return float(page.page.evaluate(script))
 
 
-def test_a_box_of_very_many_can_be_clicked_from_afar(visit: Open) -> None:
+def test_box_can_be_clicked_when_zoomed_out(visit: Open) -> None:
     page = visit(draw_graph(big.grow(1800)))
     page.press("e", "f")
     middle = page.page.evaluate("""() => {
@@ -337,20 +337,20 @@ def test_a_box_of_very_many_can_be_clicked_from_afar(visit: Open) -> None:
     assert page.panel() != ""
 
 
-def test_the_frame_in_a_notebook_works(browser: object) -> None:
+def test_notebook_frame_works(browser: object) -> None:
     page = browser.new_page()  # type: ignore[attr-defined]
-    complaints: list[str] = []
-    page.on("pageerror", lambda error: complaints.append(str(error)))
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
     page.set_content(draw_graph(sample.small())._repr_html_())
     frame = page.frame_locator("iframe")
     frame.locator(".box").nth(1).click()
 
     assert "Dense" in frame.locator("#panel").inner_text()
-    assert complaints == []
+    assert errors == []
     page.close()
 
 
-def test_the_frame_in_a_notebook_takes_no_focus_before_it_is_touched(browser: object) -> None:
+def test_notebook_frame_takes_no_focus_by_itself(browser: object) -> None:
     page = browser.new_page()  # type: ignore[attr-defined]
     page.set_content(draw_graph(chain("a"), findings=[("a", "x")])._repr_html_())
     frame = page.frame_locator("iframe")
@@ -362,7 +362,7 @@ def test_the_frame_in_a_notebook_takes_no_focus_before_it_is_touched(browser: ob
     page.close()
 
 
-def test_a_frame_that_gets_its_size_late_still_shows_the_picture(browser: object) -> None:
+def test_frame_that_gets_its_size_late_shows_the_picture(browser: object) -> None:
     page = browser.new_page()  # type: ignore[attr-defined]
     page.set_content(f"<div hidden>{draw_graph(chain('a'))._repr_html_()}</div>")
     dense = page.frame_locator("iframe").locator('.box[aria-label^="Dense"]')
@@ -376,7 +376,7 @@ def test_a_frame_that_gets_its_size_late_still_shows_the_picture(browser: object
     page.close()
 
 
-def test_a_picture_without_a_box_opens(visit: Open) -> None:
+def test_picture_without_boxes_opens(visit: Open) -> None:
     empty = Picture.to_html(draw_graph(tree().with_changes(ops=())))
     page = visit(draw_graph(tree().with_changes(ops=())))
     page.press("ArrowDown", "f", "n", "c", "s", "e")

@@ -1,4 +1,4 @@
-"""The SVG, compared with stored pictures. RAMET_STORE_PICTURES=1 stores them anew: look at them before they go in."""
+"""The SVG, compared with stored pictures. RAMET_STORE_PICTURES=1 updates them: look at them before committing."""
 
 import os
 import re
@@ -20,7 +20,7 @@ STORED = Path(__file__).parent / "pictures"
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_the_svg_is_the_stored_picture(name: str) -> None:
+def test_svg_equals_the_stored_picture(name: str) -> None:
     drawn = PICTURES[name]().to_svg()
     file = STORED / f"{name}.svg"
     if os.environ.get("RAMET_STORE_PICTURES"):
@@ -30,7 +30,7 @@ def test_the_svg_is_the_stored_picture(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_the_svg_is_xml_without_scripts_or_addresses(name: str) -> None:
+def test_svg_is_xml_without_scripts_or_links(name: str) -> None:
     drawn = PICTURES[name]().to_svg()
     root = ET.fromstring(drawn)
 
@@ -39,7 +39,7 @@ def test_the_svg_is_xml_without_scripts_or_addresses(name: str) -> None:
     assert re.findall(r"\w+://[^\"]*", drawn) == ["http://www.w3.org/2000/svg"]
 
 
-def test_a_renamed_box_is_wide_enough_for_both_names() -> None:
+def test_renamed_box_is_wide_enough_for_both_names() -> None:
     before, after = chain("long_name_a"), chain("long_name_b")
     for rankdir in ("TB", "LR"):
         root = ET.fromstring(
@@ -54,7 +54,7 @@ def test_a_renamed_box_is_wide_enough_for_both_names() -> None:
         assert float(name.get("x", "0")) + width_of(name.text or "", 11) <= right
 
 
-# What CairoSVG, librsvg, Inkscape, Chromium and svglib draw alike. What is not listed was not tried in all of them.
+# Attributes that CairoSVG, librsvg, Inkscape, Chromium and svglib draw alike. Others were not tried in all of them.
 ATTRIBUTES = {
     "svg": {"width", "height", "viewBox", "font-family", "role"},
     "title": set(),
@@ -69,7 +69,7 @@ OUTLINE = {"stroke", "stroke-width", "stroke-linejoin", "aria-hidden"}
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_the_svg_uses_only_what_every_renderer_knows(name: str) -> None:
+def test_svg_uses_only_features_that_every_renderer_has(name: str) -> None:
     root = ET.fromstring(PICTURES[name]().to_svg())
 
     for element in root.iter():
@@ -83,12 +83,12 @@ def test_the_svg_uses_only_what_every_renderer_knows(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_no_outline_is_painted_over_a_label(name: str) -> None:
-    """CairoSVG does not know `paint-order`: an outline on the label itself would cover its letters."""
+def test_outline_of_a_label_is_painted_below_it(name: str) -> None:
+    """CairoSVG does not support `paint-order`: an outline of the label itself would cover its letters."""
     texts = list(ET.fromstring(PICTURES[name]().to_svg()).iter("{http://www.w3.org/2000/svg}text"))
     for text, after in zip(texts, [*texts[1:], None], strict=True):
         if text.get("stroke") is None:
-            assert text.get("fill") != "#ffffff" or text.get("font-weight") == "bold"  # on a coloured ground
+            assert text.get("fill") != "#ffffff" or text.get("font-weight") == "bold"  # on a colored background
             continue
         assert after is not None
         assert (after.text, after.get("x"), after.get("y"), after.get("text-anchor")) == (
@@ -101,7 +101,7 @@ def test_no_outline_is_painted_over_a_label(name: str) -> None:
         assert after.get("fill") != text.get("stroke")
 
 
-def test_a_hostile_name_is_shown_as_text() -> None:
+def test_hostile_name_is_shown_as_text() -> None:
     root = ET.fromstring(draw_graph(hostile()).to_svg())
 
     titles = {element.text for element in root.iter("{http://www.w3.org/2000/svg}title")}

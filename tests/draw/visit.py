@@ -1,21 +1,21 @@
-"""One opened page, and what tests ask of it."""
+"""A page in the browser, with the questions that tests ask."""
 
 from pathlib import Path
 from typing import Any
 
 
 class Visit:
-    """A page in the browser, with what it complained about and what it asked for."""
+    """A page in the browser, with its errors and requests."""
 
     def __init__(self, browser: Any, file: Path, link: str, options: dict[str, Any]) -> None:
         self.context = browser.new_context(viewport={"width": 1200, "height": 800}, **options)
         self.page = self.context.new_page()
-        self.complaints: list[str] = []
+        self.errors: list[str] = []
         self.requests: list[str] = []
         self.address = file.as_uri()
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("dialog", lambda dialog: self.complaints.append(f"a dialog: {dialog.message}"))
+        self.page.on("console", lambda message: self.errors.append(message.text))
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.errors.append(f"dialog: {dialog.message}"))
         self.page.on("request", lambda request: self.requests.append(request.url.partition("#")[0]))
         self.page.goto(self.address + link)
         self.settle()
@@ -26,11 +26,11 @@ class Visit:
         self.settle()
 
     def settle(self) -> None:
-        """Waits until what was asked for is drawn."""
+        """Wait until the page has been drawn."""
         self.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def labels(self) -> list[str]:
-        """The boxes on the page, by what a screen reader says of them."""
+        """Return the accessible names of the boxes on the page."""
         return self.page.eval_on_selector_all(".box", "all => all.map(one => one.getAttribute('aria-label'))")  # type: ignore[no-any-return]
 
     def names(self) -> list[str]:
@@ -50,7 +50,7 @@ class Visit:
         return self.page.evaluate("document.getElementById('world').transform.baseVal.consolidate().matrix.a")  # type: ignore[no-any-return]
 
     def spots(self) -> dict[str, tuple[float, float, float, float]]:
-        """Where the boxes are, relative to each other, by their keys."""
+        """Return the positions and sizes of the boxes, by their numbers."""
         script = """all => all.map(one => {
           const place = one.transform.baseVal.consolidate().matrix, frame = one.querySelector('rect:last-of-type');
           return [one.dataset.number, place.e, place.f, +frame.getAttribute('width'), +frame.getAttribute('height')];

@@ -1,4 +1,4 @@
-"""What tests of the surgery need around them."""
+"""Fixtures for the tests of edits."""
 
 import keras
 import pytest
@@ -6,7 +6,7 @@ import pytest
 
 @pytest.fixture
 def double():
-    """Numbers of double precision, which JAX has only on request."""
+    """Enable double precision, which JAX has only on request."""
     if keras.backend.backend() != "jax":
         yield
         return

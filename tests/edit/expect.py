@@ -1,9 +1,9 @@
-"""The form of these tests: a model, edits, and the model one would have built by hand instead.
+"""Assertions of the form: a model, edits, and the expected model built by hand.
 
     new = assert_edited(model, [e.remove("drop")], expected)
 
-The graphs are equal, what was not touched has the weights it had, both models give the same numbers, both train alike, and
-the edited one is the same again after saving and loading. The model passed in is as it was.
+The graphs are equal, untouched layers keep their weights, both models compute the same numbers and train alike, and the
+edited one is the same after saving and loading. The original is not changed.
 """
 
 import keras
@@ -11,18 +11,17 @@ import numpy as np
 
 import ramet
 from ramet._graph import lint
-from ramet._keras import structure
-from ramet._keras.tree import places_below
+from ramet._keras import locations_below, structure
 from tests.support.graph_models import data_for
 from tests.support.reach import assert_independent
 from tests.support.twins import outputs, same_random_state, values
 
 
 def variables(model):
-    """Every variable by the path of its op and its name; a shared one once."""
+    """Return every variable by the path of its op and its name; a shared one once."""
     return {
         f"{place.path}/{variable.name}": variable
-        for place in places_below(model)
+        for place in locations_below(model)
         if place.same_as is None
         for variable, _ in structure.variables_of(place.op)
     }
@@ -33,7 +32,7 @@ def value(variable):
 
 
 def scrambled(model, seed=1):
-    """The model with random weights everywhere: zeros and ones hide mistakes."""
+    """Set random weights everywhere: zeros and ones hide mistakes."""
     rng = np.random.default_rng(seed)
     for weight in model.weights:
         weight.assign(rng.uniform(0.3, 1.3, weight.shape).astype(str(value(weight).dtype)))
@@ -41,7 +40,7 @@ def scrambled(model, seed=1):
 
 
 def edited(model, *edits, **options):
-    """The edited twin. The model is exactly as it was, and they have nothing in common that can change."""
+    """Return the edited twin, and check that the model is not changed and shares no state with it."""
     before = ramet.capture(model), values(model), _calls(model)
     new = ramet.edit(model, *edits, **options)
     assert ramet.capture(model) == before[0]
@@ -54,7 +53,7 @@ def edited(model, *edits, **options):
 
 
 def _calls(model):
-    return [(len(structure.calls_made(p.op)), len(structure.calls_following(p.op))) for p in places_below(model)]
+    return [(len(structure.calls_made(p.op)), len(structure.calls_following(p.op))) for p in locations_below(model)]
 
 
 def assert_edited(model, edits, expected, *, carried=None, fresh=(), tolerance=0.0, runs=True, saves=True, **options):
@@ -63,12 +62,12 @@ def assert_edited(model, edits, expected, *, carried=None, fresh=(), tolerance=0
     Args:
         model: The model passed in.
         edits: The edits.
-        expected: The model that should come of it. It gets the weights that the model has at the same paths.
-        carried: For a path of the expected model, the path in the model whose weights stand there, if it is another.
-        fresh: Paths whose weights are new although the model has such.
-        tolerance: How far outputs may be apart, as a part of the largest; 0 for bit-equal.
-        runs: Whether numbers are compared, too.
-        saves: Whether the result can be saved and loaded.
+        expected: The expected result. It gets the weights of the model at the same paths.
+        carried: For a path of the expected model, the path in the model that its weights come from, if another.
+        fresh: Paths whose weights are new although the model has the same path.
+        tolerance: The largest relative difference of outputs; 0 for bit-equal.
+        runs: Compare outputs, too.
+        saves: Save and load the result.
         options: For `ramet.edit`.
     """
     new = edited(scrambled(model), *edits, **options)
@@ -85,9 +84,9 @@ def assert_edited(model, edits, expected, *, carried=None, fresh=(), tolerance=0
 
 
 def graph_of(model):
-    """The graph, with raw operations numbered as they come: their names tell only how many the process has made before."""
+    """Return the graph with raw operations renumbered: their names depend on what the process created before."""
     twin = ramet.clone(model)
-    for place in places_below(twin):
+    for place in locations_below(twin):
         numbers = {}
         for child in place.called:
             if not isinstance(child.op, keras.Layer):
@@ -109,7 +108,7 @@ def _take_weights(model, new, expected, carried, fresh):
 
 
 def assert_same_numbers(new, expected, tolerance=0.0, **kwargs):
-    """Both give the same on the same data."""
+    """Check that both models compute the same."""
     x = data_for(expected)
     same_random_state()
     ours = outputs(new, x, **kwargs)
@@ -128,7 +127,7 @@ def assert_close(ours, theirs, tolerance):
 
 
 def assert_trains_alike(new, expected, tolerance=0.0):
-    """A step of training makes of both what it makes of the other."""
+    """Check that a training step changes both models in the same way."""
     trained = [_after_a_step(ramet.clone(one)) for one in (new, expected)]
     assert_close(*trained, tolerance)
 
@@ -145,14 +144,14 @@ def _after_a_step(model):
 
 
 def assert_saved(new, *, runs=True):
-    """Saved and loaded, the model is the same: graph, weights, outputs."""
+    """Check that graph, weights and outputs are the same after saving and loading."""
     import tempfile
     from pathlib import Path
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "edited.keras"
         new.save(file)
-        keras.utils.clear_session(free_memory=False)  # parts that a layer makes itself are named by number
+        keras.utils.clear_session(free_memory=False)  # parts that a layer creates itself are named by number
         loaded = keras.models.load_model(file, safe_mode=False)
     assert str(graph_of(loaded)) == str(graph_of(new))
     ours, theirs = variables(new), variables(loaded)

@@ -1,4 +1,4 @@
-"""TOML texts in every style, made together with nothing else: what they say is asked of tomllib."""
+"""Random TOML texts in every style."""
 
 from hypothesis import strategies as st
 
@@ -75,7 +75,7 @@ VALUE = st.recursive(SINGLE, lambda inner: array(inner) | inline_table(inner), m
 
 @st.composite
 def pairs(draw):
-    """Lines of `key = value`, with dots in some keys."""
+    """Draw lines of `key = value`, with dots in some keys."""
     lines = []
     for name in draw(st.lists(st.sampled_from(KEYS), max_size=3, unique=True)):
         dotted = "".join(f"{draw(BLANK)}.{draw(BLANK)}{draw(key())}" for _ in range(draw(st.integers(0, 2))))
@@ -86,7 +86,7 @@ def pairs(draw):
 
 @st.composite
 def documents(draw):
-    """A text with tables and lists of tables. Some are no TOML, because a key stands twice."""
+    """Draw a text with tables and lists of tables. Some are invalid TOML because of a repeated key."""
     parts = [draw(pairs())]
     for _ in range(draw(st.integers(0, 4))):
         name = draw(st.sampled_from(["edit", "edit.layer", "edit . 'config'", "edit.layer.a", "other", "edit.list"]))

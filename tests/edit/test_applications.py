@@ -1,4 +1,4 @@
-"""Networks of `keras.applications` with random weights: another head, batch norm folded, another input shape, laid open.
+"""Networks of `keras.applications` with random weights: swap_head, fold_batchnorm, resize_input and flatten.
 
 Three small ones here; every architecture with `make zoo`.
 """
@@ -21,7 +21,7 @@ TOLERANCE = 1e-4  # of the largest output
 
 @functools.lru_cache(maxsize=2)
 def _made(name, **options):
-    """The network with the smallest input it takes, its statistics neither zeros nor ones."""
+    """Return the network with its smallest possible input and with random statistics."""
     for size in (32, 71, 75, 139, 224, 299, 331):
         make = functools.partial(ARCHITECTURES[name], weights=None, input_shape=(size, size, 3), **options)
         try:
@@ -33,7 +33,7 @@ def _made(name, **options):
 
 
 def _lively(model):
-    """Statistics that tell a mistake, and damp: otherwise a deep network with random weights is chaotic.
+    """Set statistics that reveal mistakes and damp the values: a deep network with random weights is chaotic otherwise.
 
     The next larger float as an input would move the outputs of EfficientNetB7 by four fifths.
     """
@@ -57,7 +57,7 @@ def _data(model):
 
 @functools.lru_cache(maxsize=1)
 def _features(name):
-    """What the backbone gives. Compiled once, since that is what takes the time."""
+    """Return the outputs of the backbone. It is compiled once, because that takes most of the time."""
     model = _backbone(name)
     return model.predict(_data(model), verbose=0)
 
@@ -128,12 +128,12 @@ EDITS = {function.__name__: function for function in (swap_head, fold_batchnorm,
 
 @pytest.mark.parametrize("edit", EDITS)
 @pytest.mark.parametrize("name", QUICK)
-def test_a_quick_architecture(edit, name):
+def test_quick_architecture_can_be_edited(edit, name):
     EDITS[edit](name)
 
 
 @pytest.mark.zoo
 @pytest.mark.parametrize("edit", EDITS)
 @each_architecture
-def test_every_architecture(edit, name):
+def test_every_architecture_can_be_edited(edit, name):
     EDITS[edit](name)

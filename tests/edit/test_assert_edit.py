@@ -1,4 +1,4 @@
-"""`assert_edit`: what it lets pass, and what it says when it does not."""
+"""`assert_edit`: what passes, and the messages of failures."""
 
 import keras
 import numpy as np
@@ -16,7 +16,7 @@ def chain(*middle, name="net"):
     return keras.Sequential([keras.Input((4,), name="x"), *middle, layers.Dense(2, name="logits")], name=name)
 
 
-def test_it_passes_when_the_edits_make_the_model_that_is_expected():
+def test_assert_edit_passes_if_the_edits_produce_the_expected_model():
     before = chain(layers.ReLU(name="act"), layers.Dropout(0.5, name="drop"))
     after = chain(layers.Activation("gelu", name="smooth"), name="by_hand")
 
@@ -24,7 +24,7 @@ def test_it_passes_when_the_edits_make_the_model_that_is_expected():
     assert_edit(before, edits, after)
 
 
-def test_the_weights_of_the_expected_model_need_not_be_those_of_the_edited_one_and_stay():
+def test_weights_of_the_expected_model_may_differ_and_are_not_changed():
     before, after = chain(layers.Dense(4, name="d")), chain(layers.Dense(4, name="d"), layers.ReLU(name="r"))
     kept = [weight.numpy().copy() for weight in after.weights]
     assert not np.array_equal(before.layers[0].kernel.numpy(), kept[0])
@@ -35,27 +35,27 @@ def test_the_weights_of_the_expected_model_need_not_be_those_of_the_edited_one_a
         np.testing.assert_array_equal(weight.numpy(), value)
 
 
-def test_another_graph_is_shown_line_by_line():
+def test_different_graph_is_shown_line_by_line():
     before, after = chain(layers.ReLU(name="act")), chain(layers.Softmax(name="act"))
 
-    with pytest.raises(AssertionError) as told:
+    with pytest.raises(AssertionError) as caught:
         assert_edit(before, e.rename("act", "relu"), after)
 
-    lines = [line.split() for line in str(told.value).splitlines()]
-    assert str(told.value).startswith("The edits make another graph (- expected, + edited):")
+    lines = [line.split() for line in str(caught.value).splitlines()]
+    assert str(caught.value).startswith("The graph of the edited model differs (- expected, + edited):")
     assert ["-", "act", "Softmax"] in [line[:3] for line in lines]
     assert ["+", "relu", "ReLU"] in [line[:3] for line in lines]
 
 
-def test_a_setting_that_a_graph_does_not_print_is_shown():
+def test_different_setting_is_shown_even_if_graphs_print_the_same():
     before, after = chain(layers.Dropout(0.5, name="drop")), chain(layers.Dropout(0.2, name="drop"))
 
     assert_edit(before, e.update("drop", rate=0.2), after)
-    with pytest.raises(AssertionError, match=r"another settings of layers[\s\S]*-.*0\.2[\s\S]*\+.*0\.3"):
+    with pytest.raises(AssertionError, match=r"The settings of layers[\s\S]*-.*0\.2[\s\S]*\+.*0\.3"):
         assert_edit(before, e.update("drop", rate=0.3), after)
 
 
-def test_the_first_number_that_differs_is_told():
+def test_first_differing_number_is_reported():
     class Halved(layers.Layer):
         factor = 1.0
 
@@ -65,12 +65,12 @@ def test_the_first_number_that_differs_is_told():
     before, after = chain(Halved(name="half")), chain(Halved(name="half"))
     after.layers[0].factor = 0.5
 
-    with pytest.raises(AssertionError, match=r"output 0 differs at \(0, 0\), .* expected, .* found; 4 of 4 numbers"):
+    with pytest.raises(AssertionError, match=r"output 0 at \(0, 0\), .* expected, .* found; 4 of 4 numbers"):
         assert_edit(before, e.freeze("nothing", required=False), after)
     assert_edit(before, e.freeze("nothing", required=False), after, tolerance=2.0)
 
 
-def test_inputs_can_be_given_and_must_be_where_a_model_does_not_say_them():
+def test_inputs_must_be_passed_if_the_model_has_no_call_graph():
     class Own(keras.Model):
         def __init__(self):
             super().__init__(name="own")
@@ -89,7 +89,7 @@ def test_inputs_can_be_given_and_must_be_where_a_model_does_not_say_them():
     assert_edit(before, e.freeze("dense"), after, inputs=x)
 
 
-def test_integer_and_several_inputs_are_made_up():
+def test_integer_inputs_and_several_inputs_are_made_up():
     def model(rate):
         words, number = keras.Input((None,), dtype="int32", name="words"), keras.Input((3,), name="number")
         x = layers.GlobalAveragePooling1D(name="pool")(layers.Embedding(7, 3, name="embed")(words))
@@ -99,7 +99,7 @@ def test_integer_and_several_inputs_are_made_up():
     assert_edit(model(0.1), e.update("drop", rate=0.4), model(0.4))
 
 
-def test_the_model_passed_in_is_as_it_was():
+def test_original_is_not_changed():
     before, after = chain(layers.ReLU(name="act")), chain()
     graph = ramet.capture(before)
     weights = [weight.numpy().copy() for weight in before.weights]

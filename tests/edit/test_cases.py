@@ -1,4 +1,4 @@
-"""What people try to do to their models, and what happens in Keras: each by an edit instead. Rows of real reports."""
+"""What people try to do to their models and how it fails in Keras, done by an edit instead (see tests/CASES.md)."""
 
 import keras
 import numpy as np
@@ -25,14 +25,14 @@ def sequential(*between):
     )
 
 
-def test_popping_and_setting_layers_has_an_effect():
+def test_removing_and_replacing_layers_has_an_effect():
     new = edited(net(), e.remove("o"), e.replace("d", lambda old: layers.Dense(7, name="other")))
 
     assert [layer.name for layer in new.layers] == ["x", "other"]
     assert new.output_shape == (None, 7)
 
 
-def test_an_activation_changed_after_predict_is_not_stale():
+def test_activation_changed_after_predict_is_used():
     model = scrambled(net(act="softmax"))
     x = floats(3, 4)
     model.predict(x, verbose=0)
@@ -48,7 +48,7 @@ def _with_weights(model, source):
     return model
 
 
-def test_trainable_changed_after_fit_can_be_fitted():
+def test_model_frozen_after_fit_can_be_fitted():
     model = net()
     model.compile("adam", "mse")
     model.fit(floats(4, 4), floats(4, 2), verbose=0)
@@ -60,7 +60,7 @@ def test_trainable_changed_after_fit_can_be_fitted():
     np.testing.assert_array_equal(value(new.get_layer("d").kernel), before)
 
 
-def test_an_attribute_of_a_functional_subclass_and_its_graph_stay_one():
+def test_attribute_of_a_functional_subclass_and_its_graph_hold_the_same_layer():
     class Net(keras.Model):
         def __init__(self, **kwargs):
             x = keras.Input((4,), name="x")
@@ -75,20 +75,20 @@ def test_an_attribute_of_a_functional_subclass_and_its_graph_stay_one():
     assert new.output_shape == (None, 5)
 
 
-def test_another_output_size_keeps_the_weights_of_the_others():
+def test_another_output_size_keeps_the_weights_of_other_layers():
     x = keras.Input((4,), name="x")
     expected = keras.Model(x, layers.Dense(9, name="o")(layers.Dense(3, activation="relu", name="d")(x)), name="net")
     assert_edited(net(), [e.replace("o", lambda old: layers.Dense(9, name="o"))], expected)
 
 
-def test_a_layer_after_another_in_a_sequential():
+def test_layer_is_inserted_into_a_sequential():
     new = assert_edited(
         sequential(), [e.insert_after("d", lambda old: layers.ReLU(name="new"))], sequential(layers.ReLU(name="new"))
     )
     assert type(new) is keras.Sequential
 
 
-def test_a_layer_in_a_sequential_inside_a_functional_model():
+def test_layer_is_inserted_into_a_sequential_inside_a_functional_model():
     def make(*between):
         x = keras.Input((4,), name="outer_x")
         return keras.Model(x, layers.ELU(name="e")(sequential(*between)(x)), name="outer")
@@ -96,11 +96,11 @@ def test_a_layer_in_a_sequential_inside_a_functional_model():
     assert_edited(make(), [e.insert_after("seq/d", lambda old: layers.ReLU(name="new"))], make(layers.ReLU(name="new")))
 
 
-def test_a_middle_layer_is_removed():
+def test_middle_layer_is_removed():
     assert_edited(sequential(layers.ReLU(name="middle")), [e.remove("middle")], sequential())
 
 
-def test_twenty_edits_add_no_call_to_the_originals_layers():
+def test_twenty_edits_add_no_calls_to_the_original_layers():
     model = net()
 
     for _ in range(20):
@@ -109,7 +109,7 @@ def test_twenty_edits_add_no_call_to_the_originals_layers():
     assert [len(layer._inbound_nodes) for layer in model.layers] == [1, 1, 1]
 
 
-def test_an_ensemble_of_edited_twins_in_one_model():
+def test_edited_twins_form_an_ensemble_in_one_model():
     model = scrambled(net())
     members = [ramet.clone(model, name=f"member_{number}") for number in range(3)]
     members = [ramet.edit(member, e.prefix(f"{number}_")) for number, member in enumerate(members)]
@@ -128,7 +128,7 @@ def test_renaming_moves_the_paths_of_variables():
     assert [v.path for v in new.variables] == ["first/kernel", "first/bias", "o/kernel", "o/bias"]
 
 
-def test_an_edit_after_popping():
+def test_model_can_be_edited_after_pop():
     model = sequential(layers.ReLU(name="middle"))
     model.pop()
 
@@ -138,7 +138,7 @@ def test_an_edit_after_popping():
     assert new.output_shape == (None, 3)
 
 
-def test_popping_a_result_that_was_compiled_and_run():
+def test_pop_works_on_a_compiled_result():
     new = edited(sequential(layers.ReLU(name="middle")), e.update("d", activation="tanh"))
     new.compile("sgd", "mse")
     new.predict(floats(2, 4), verbose=0)
@@ -149,7 +149,7 @@ def test_popping_a_result_that_was_compiled_and_run():
     assert new.predict(floats(2, 4), verbose=0).shape == (2, 3)
 
 
-def test_batch_norm_is_folded():
+def test_batchnorm_is_folded():
     model = scrambled(sequential(layers.BatchNormalization(name="bn")))
 
     new = edited(model, e.fold_batchnorm())
@@ -158,7 +158,7 @@ def test_batch_norm_is_folded():
     assert_close(outputs(new, floats(3, 4)), outputs(model, floats(3, 4)), 1e-5)
 
 
-def test_a_block_is_replaced_by_a_model():
+def test_block_is_replaced_by_a_model():
     def block():
         z = keras.Input((3,), name="z")
         return keras.Model(z, layers.Dense(3, name="inside")(z), name="block")
@@ -168,7 +168,7 @@ def test_a_block_is_replaced_by_a_model():
     assert type(new) is keras.Sequential
 
 
-def test_a_regulariser_on_a_model_that_was_built():
+def test_regularizer_is_added_to_a_built_model():
     model = net()
 
     new = edited(model, e.update(["d", "o"], kernel_regularizer=keras.regularizers.L2(0.1)))
@@ -183,15 +183,15 @@ def test_a_regulariser_on_a_model_that_was_built():
     assert regular == pytest.approx(plain + sum(float(value(loss)) for loss in new.losses), rel=1e-4)
 
 
-def test_a_new_head_shares_nothing_with_the_old_model():
+def test_new_head_shares_nothing_with_the_old_model():
     model = net()
 
-    new = edited(model, e.swap_head(7))  # `edited` looks for anything in common
+    new = edited(model, e.swap_head(7))  # `edited` checks that nothing is shared
 
     assert new.get_layer("d") is not model.get_layer("d")
 
 
-def test_half_precision_to_single():
+def test_half_precision_model_is_cast_to_single():
     x = keras.Input((4,), name="x")
     y = layers.Dense(3, dtype="float16", name="d")(x)
     inner = keras.Sequential(
@@ -215,7 +215,7 @@ def test_nested_models_are_flattened():
     assert_close(outputs(new, data_for(model)), outputs(model, data_for(model)), 0.0)
 
 
-def test_a_fourth_channel():
+def test_input_gets_a_fourth_channel():
     x = keras.Input((6, 6, 3), name="x")
     model = scrambled(keras.Sequential([x, layers.Conv2D(2, 3, name="c")], name="s"))
 
@@ -226,7 +226,7 @@ def test_a_fourth_channel():
     np.testing.assert_allclose(value(new.get_layer("c").kernel)[:, :, 3], kernel.mean(2), rtol=1e-6)
 
 
-def test_a_model_with_an_unregistered_layer_or_a_lambda_is_edited_too():
+def test_model_with_an_unregistered_layer_or_a_lambda_is_edited():
     class Unregistered(layers.Layer):
         def call(self, x):
             return x * 2
@@ -241,7 +241,7 @@ def test_a_model_with_an_unregistered_layer_or_a_lambda_is_edited_too():
     assert_close(outputs(new, x), [np.tanh(x * 2 + 1), x * 2], 1e-6)
 
 
-def test_a_model_with_tied_variables_stays_tied():
+def test_tied_variables_stay_tied():
     class Tied(layers.Layer):
         def __init__(self, other, **kwargs):
             super().__init__(**kwargs)

@@ -1,4 +1,4 @@
-"""`cast`: another dtype policy on all levels."""
+"""`cast`: change the dtype policy at all levels."""
 
 import keras
 import numpy as np
@@ -28,7 +28,7 @@ def dtypes(model):
 
 @pytest.mark.usefixtures("double")
 @pytest.mark.parametrize("policy", ["float64", "mixed_float16"])
-def test_every_layer_at_every_level(policy):
+def test_every_layer_at_every_level_is_cast(policy):
     tolerance = {"float64": 1e-6, "mixed_float16": 1e-2}[policy]
     new = assert_edited(model_of(), [e.cast(policy)], model_of(policy), tolerance=tolerance)
 
@@ -37,7 +37,7 @@ def test_every_layer_at_every_level(policy):
 
 
 @pytest.mark.usefixtures("double")
-def test_numbers_are_the_same_after_a_cast_there_and_back():
+def test_cast_there_and_back_keeps_the_numbers():
     model = scrambled(model_of())
 
     new = edited(edited(model, e.cast("float64")), e.cast("float32"))
@@ -48,7 +48,7 @@ def test_numbers_are_the_same_after_a_cast_there_and_back():
 
 
 @pytest.mark.parametrize("policy", ["bfloat16", "mixed_bfloat16", "float16"])
-def test_halves_by_their_specs(policy):
+def test_input_specs_are_cast_to_half_precision(policy):
     new = edited(model_of(), e.cast(policy))
 
     half = policy.removeprefix("mixed_")
@@ -57,7 +57,7 @@ def test_halves_by_their_specs(policy):
     assert {layer.dtype_policy.name for layer in new.get_layer("inner").layers[1:]} == {policy}
 
 
-def test_some_layers_only():
+def test_only_selected_layers_are_cast():
     new = edited(model_of(), e.cast("mixed_float16", "a"))
 
     assert new.get_layer("a").dtype_policy.name == "mixed_float16"
@@ -67,7 +67,7 @@ def test_some_layers_only():
 
 
 @pytest.mark.usefixtures("double")
-def test_what_is_inside_a_layer_goes_with_it():
+def test_layers_inside_a_layer_are_cast_with_it():
     def make(dtype=None):
         x = keras.Input((5, 4), name="x")
         y = layers.MultiHeadAttention(2, 2, name="mha", dtype=dtype)(x, x)
@@ -86,7 +86,7 @@ def test_what_is_inside_a_layer_goes_with_it():
 
 
 @pytest.mark.usefixtures("double")
-def test_an_optimizer_goes_on_with_what_it_knows():
+def test_optimizer_keeps_its_state():
     model = model_of()
     model.compile(keras.optimizers.Adam(0.1), "mse")
     model.fit(floats(4, 4), floats(4, 2), verbose=0)
@@ -99,7 +99,7 @@ def test_an_optimizer_goes_on_with_what_it_knows():
     new.fit(floats(4, 4).astype("float64"), floats(4, 2).astype("float64"), verbose=0)
 
 
-def test_a_policy_by_object():
+def test_policy_can_be_passed_as_an_object():
     new = edited(model_of(), e.cast(keras.DTypePolicy("mixed_float16")))
     assert new.get_layer("a").dtype_policy.name == "mixed_float16"
 
@@ -116,14 +116,14 @@ QUANTISED = [
 @pytest.mark.parametrize(
     "policy", QUANTISED, ids=lambda policy: type(policy).__name__ if not isinstance(policy, str) else policy
 )
-def test_a_policy_that_quantises_is_refused_with_the_right_edit(policy, verb):
-    """It would round the weights to whole numbers."""
+def test_quantizing_policy_is_refused_and_the_right_edit_suggested(policy, verb):
+    """Such a policy would round the weights to integers."""
     model = scrambled(model_of())
     before = [value(v) for v in model.variables]
     edit = e.cast(policy) if verb == "cast" else e.update("a", dtype=policy)
 
     for act in (ramet.plan, ramet.edit):
-        with pytest.raises(EditError, match="round the weights instead of quantising") as caught:
+        with pytest.raises(EditError, match="round the weights instead of quantizing") as caught:
             act(model, edit)
 
     assert caught.value.fix.startswith("use e.quantize(selector, ")
@@ -137,7 +137,7 @@ def test_weights_are_not_rounded_to_integers(policy):
         ramet.edit(model_of(), e.cast(policy))
 
 
-def test_a_map_of_float_policies():
+def test_map_of_float_policies_is_accepted():
     policy = keras.dtype_policies.DTypePolicyMap("float32", {"a": keras.DTypePolicy("mixed_float16")})
 
     new = edited(model_of(), e.cast(policy))
@@ -148,17 +148,17 @@ def test_a_map_of_float_policies():
 
 
 @pytest.mark.parametrize("policy", ["float33", "mixed_float", 3])
-def test_an_unknown_policy_is_refused(policy):
+def test_unknown_policy_is_refused(policy):
     with pytest.raises(ramet.errors.EditError) as caught:
         ramet.edit(model_of(), e.cast(policy))
 
-    assert caught.value.summary == f"Cannot cast to {policy!r}: Keras knows no such dtype policy."
+    assert caught.value.summary == f"Cannot cast to {policy!r}: Keras has no such dtype policy."
     assert caught.value.fix == (
         "pass a name like 'mixed_bfloat16', 'float16', 'float64', or a keras.dtype_policies.DTypePolicy."
     )
 
 
-def test_a_layer_that_cannot_be_made_again_is_refused_with_another_way():
+def test_layer_that_cannot_be_recreated_is_refused_and_transfer_suggested():
     class Forgetful(layers.Layer):
         def __init__(self, units, **options):
             super().__init__(**options)
@@ -172,7 +172,7 @@ def test_a_layer_that_cannot_be_made_again_is_refused_with_another_way():
 
     x = keras.Input((4,), name="x")
     model = keras.Model(x, Forgetful(3, name="own")(x))
-    with pytest.raises(EditError, match="cannot be made again from its config") as caught:
+    with pytest.raises(EditError, match="cannot be made from its config") as caught:
         ramet.edit(model, e.cast("float16"), unsaved=True)
     assert any("ramet.transfer(model, new)" in note for note in caught.value.__notes__)
 
@@ -180,7 +180,7 @@ def test_a_layer_that_cannot_be_made_again_is_refused_with_another_way():
 @pytest.mark.skipif(
     keras.backend.backend() != "jax", reason="only JAX replaces 64 bits by 32; the run on JAX covers it"
 )
-def test_double_precision_that_jax_is_not_set_up_for_is_refused():
+def test_double_precision_is_refused_if_jax_is_not_configured_for_it():
     for edit in (e.cast("float64"), e.update("a", dtype="float64")):
-        with pytest.raises(ramet.errors.EditError, match="jax is not set up for float64 and would use fewer bits"):
+        with pytest.raises(ramet.errors.EditError, match="jax is not configured for float64 and would use fewer bits"):
             ramet.edit(model_of(), edit)

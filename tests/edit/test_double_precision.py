@@ -1,4 +1,4 @@
-"""Edits that keep the function keep it to 1e-9 where the model computes in double precision."""
+"""Edits that preserve the function keep outputs to 1e-9 in double precision."""
 
 import keras
 import pytest
@@ -10,15 +10,15 @@ from tests.support.graph_models import data_for
 from tests.support.twins import outputs
 
 BACKEND = keras.backend.backend()
-# A model that does not compute in double precision, whatever its dtype says, cannot be compared to 1e-9. What Keras makes
-# of LoRA never does: the factors are float32.
+# Models that do not compute in double precision in spite of their dtype cannot be compared to 1e-9. LoRA in Keras never
+# does: the factors are float32.
 multiplies_matrices = pytest.mark.skipif(
     BACKEND == "torch",
     reason="Keras multiplies float64 matrices in single precision on torch; a Keras that does not lifts this",
 )
-normalises = pytest.mark.skipif(
+normalizes = pytest.mark.skipif(
     BACKEND != "tensorflow",
-    reason="Keras normalises float64 batches in single precision on JAX and torch; a Keras that does not lifts this",
+    reason="Keras normalizes float64 batches in single precision on JAX and torch; a Keras that does not lifts this",
 )
 
 
@@ -66,17 +66,17 @@ def row(edit, make, *marks, id):
         ),
         row(e.flatten, lambda: model_of((6, 6, 4), model_of((6, 6, 4), conv()), conv()), id="flatten"),
         row(lambda: e.rename("conv2d*", "first"), lambda: model_of((6, 6, 4), conv()), id="rename"),
-        row(e.fold_batchnorm, lambda: model_of((6, 6, 4), conv(use_bias=False), norm()), normalises, id="fold after"),
-        row(e.fold_batchnorm, lambda: model_of((6, 6, 4), norm(), conv(strides=2)), normalises, id="fold before"),
+        row(e.fold_batchnorm, lambda: model_of((6, 6, 4), conv(use_bias=False), norm()), normalizes, id="fold after"),
+        row(e.fold_batchnorm, lambda: model_of((6, 6, 4), norm(), conv(strides=2)), normalizes, id="fold before"),
         row(
             e.fold_batchnorm,
             lambda: model_of((4,), dense(activation=None), norm()),
-            normalises,
+            normalizes,
             id="fold into a dense layer",
         ),
     ],
 )
-def test_the_function_is_kept(edit, make):
+def test_preserving_edit_keeps_outputs_in_double_precision(edit, make):
     model = make()
 
     new = edited(model, edit())

@@ -1,4 +1,4 @@
-"""`drop_dropout`: without what only acts in training."""
+"""`drop_dropout`: remove layers that act only in training."""
 
 import keras
 import numpy as np
@@ -28,11 +28,11 @@ def chain(*between):
 
 
 @pytest.mark.parametrize("case", FLAT)
-def test_each_kind_is_left_out(case):
+def test_each_kind_of_dropout_is_removed(case):
     assert_edited(chain(FLAT[case]()), [e.drop_dropout()], chain())
 
 
-def test_spatial_dropout():
+def test_spatial_dropout_is_removed():
     def make(*between):
         x = keras.Input((6, 6, 3), name="x")
         y = x
@@ -43,7 +43,7 @@ def test_spatial_dropout():
     assert_edited(make(layers.SpatialDropout2D(0.5, seed=1, name="drop")), [e.drop_dropout()], make())
 
 
-def test_at_every_level_and_in_a_sequential():
+def test_dropout_is_removed_at_every_level_and_in_a_sequential():
     def make(*between):
         inner = keras.Sequential(
             [keras.Input((3,), name="z"), layers.Dense(3, name="d"), *(b("i") for b in between)], name="inner"
@@ -57,7 +57,7 @@ def test_at_every_level_and_in_a_sequential():
     assert_edited(make(lambda name: layers.Dropout(0.5, seed=1, name=name)), [e.drop_dropout()], make())
 
 
-def test_one_that_always_drops_is_left_alone():
+def test_dropout_called_with_training_true_is_skipped():
     x = keras.Input((4,), name="x")
     model = keras.Model(x, layers.Dropout(0.5, seed=1, name="mc")(x, training=True), name="m")
 
@@ -69,7 +69,7 @@ def test_one_that_always_drops_is_left_alone():
     assert ramet.capture(edited(model, e.drop_dropout())) == ramet.capture(model)
 
 
-def test_rates_inside_recurrent_layers_are_zero():
+def test_rates_of_recurrent_layers_become_zero():
     def make(rate):
         x = keras.Input((5, 3), name="x")
         y = layers.LSTM(4, dropout=rate, recurrent_dropout=rate, return_sequences=True, seed=1, name="lstm")(x)
@@ -78,7 +78,7 @@ def test_rates_inside_recurrent_layers_are_zero():
     assert_edited(make(0.3), [e.drop_dropout()], make(0.0))
 
 
-def test_rates_inside_attention_are_zero():
+def test_rates_of_attention_become_zero():
     def make(rate):
         x = keras.Input((5, 4), name="x")
         return keras.Model(x, layers.MultiHeadAttention(2, 2, dropout=rate, seed=1, name="mha")(x, x), name="m")
@@ -90,7 +90,7 @@ def test_rates_inside_attention_are_zero():
     assert_close(outputs(new, x, training=True), outputs(new, x, training=False), 0.0)
 
 
-def test_inside_wrappers():
+def test_dropout_inside_wrappers_becomes_zero():
     x = keras.Input((5, 3), name="x")
     y = layers.Bidirectional(layers.LSTM(2, dropout=0.5, return_sequences=True, seed=1, name="rnn"), name="both")(x)
     y = layers.TimeDistributed(layers.Dropout(0.5, seed=2, name="inner"), name="each")(y)
@@ -104,7 +104,7 @@ def test_inside_wrappers():
     assert_saved(new)
 
 
-def test_masks_go_on_through_what_is_left_out():
+def test_masks_pass_where_dropout_was_removed():
     def make(*between):
         ids = keras.Input((5,), dtype="int32", name="ids")
         y = layers.Embedding(6, 3, mask_zero=True, name="embed")(ids)
@@ -115,12 +115,12 @@ def test_masks_go_on_through_what_is_left_out():
     assert_edited(make(layers.Dropout(0.5, seed=1, name="drop")), [e.drop_dropout()], make())
 
 
-def test_a_model_without_dropout_is_as_it_was():
+def test_model_without_dropout_is_not_changed():
     model = chain()
     assert ramet.capture(edited(model, e.drop_dropout())) == ramet.capture(model)
 
 
-def test_one_inside_a_block_that_makes_it_is_skipped_with_a_reason():
+def test_dropout_created_by_a_block_is_skipped_with_a_reason():
     class Block(layers.Layer):
         def __init__(self, **kwargs):
             super().__init__(**kwargs)
@@ -135,7 +135,7 @@ def test_one_inside_a_block_that_makes_it_is_skipped_with_a_reason():
     skipped = ramet.plan(model, e.drop_dropout()).steps[0].skipped
 
     assert [(skip.path, skip.reason) for skip in skipped] == [
-        ("block/drop", "it is made and called by the code of a Block")
+        ("block/drop", "it is created and called by the code of a Block")
     ]
 
 
@@ -167,7 +167,7 @@ class Holder(keras.Layer):
 
 
 @pytest.mark.parametrize("kind", ["sequential", "functional"])
-def test_a_rate_is_set_to_0_in_a_layer_that_holds_a_model(kind):
+def test_rate_of_a_layer_that_holds_a_model_becomes_zero(kind):
     x = keras.Input((4,))
     model = keras.Model(x, layers.Dense(2)(Holder(kind, name="holder")(x)))
     new = ramet.edit(model, e.drop_dropout())
@@ -179,17 +179,17 @@ def test_a_rate_is_set_to_0_in_a_layer_that_holds_a_model(kind):
     assert ramet.verify(new, ramet.clone(new)).ok
 
 
-def test_a_rate_that_decides_the_calls_inside_a_layer_is_refused():
+def test_rate_that_changes_the_calls_inside_a_layer_is_refused():
     x = keras.Input((4,))
     model = keras.Model(x, Holder("deep", name="holder")(x))
-    with pytest.raises(ramet.errors.EditError, match=r"'holder/net'.* other calls"):
+    with pytest.raises(ramet.errors.EditError, match=r"'holder/net'.* changes the calls inside it"):
         ramet.edit(model, e.update("holder", dropout=0.0))
 
 
 @pytest.mark.parametrize(
     "edit", [e.drop_dropout(), e.remove("f/drop"), e.rename("f/a", "z"), e.update("f/drop", rate=0.0)]
 )
-def test_a_function_is_edited_like_a_model(edit):
+def test_keras_function_is_edited_like_a_model(edit):
     inner = keras.Input((4,), name="inner")
     function = keras.Function(inner, layers.Dense(4, name="a")(layers.Dropout(0.5, name="drop")(inner)), name="f")
     x = keras.Input((4,), name="x")
@@ -213,7 +213,7 @@ def test_a_function_is_edited_like_a_model(edit):
     )
 
 
-def test_a_class_may_keep_the_names_of_its_outputs_elsewhere():
+def test_class_may_store_output_names_elsewhere():
     class Renaming(keras.Model):
         @property
         def output_names(self):

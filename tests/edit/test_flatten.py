@@ -1,4 +1,4 @@
-"""`flatten`: nested models laid open; what is shared stays shared."""
+"""`flatten`: inline nested models; shared layers stay shared."""
 
 import keras
 import numpy as np
@@ -19,7 +19,7 @@ def inner(name="inner", **names):
     return keras.Model(z, layers.Dense(3, name=names.get("dense", "d"))(z), name=name)
 
 
-def test_one_level():
+def test_one_level_is_inlined():
     x = keras.Input((3,), name="x")
     model = keras.Model(x, layers.Dense(2, name="head")(inner()(x)), name="outer")
 
@@ -30,7 +30,7 @@ def test_one_level():
     )  # fmt: skip
 
 
-def test_two_levels():
+def test_two_levels_are_inlined():
     z = keras.Input((3,), name="z")
     middle = keras.Model(z, layers.ReLU(name="act")(inner()(z)), name="middle")
     x = keras.Input((3,), name="x")
@@ -42,7 +42,7 @@ def test_two_levels():
     assert_edited(model, [e.flatten()], expected, carried=carried)
 
 
-def test_a_shared_model_stays_shared():
+def test_shared_model_stays_shared():
     shared = inner()
     x, y = keras.Input((3,), name="x"), keras.Input((3,), name="y")
     model = keras.Model([x, y], layers.Subtract(name="difference")([shared(x), shared(y)]), name="siamese")
@@ -55,7 +55,7 @@ def test_a_shared_model_stays_shared():
     assert len(new.weights) == 2
 
 
-def test_names_that_meet_are_told_apart():
+def test_equal_names_are_made_unique():
     x = keras.Input((3,), name="x")
     y = layers.Dense(3, name="d")(inner("second")(inner("first")(x)))
     model = scrambled(keras.Model(x, y, name="outer"))
@@ -70,7 +70,7 @@ def test_names_that_meet_are_told_apart():
     assert_saved(new)
 
 
-def test_a_sequential_inside():
+def test_nested_sequential_is_inlined():
     block = keras.Sequential(
         [keras.Input((3,), name="z"), layers.Dense(3, name="d"), layers.ReLU(name="act")], name="block"
     )
@@ -84,7 +84,7 @@ def test_a_sequential_inside():
     )
 
 
-def test_a_sequential_of_models_stays_a_sequential():
+def test_sequential_of_models_stays_a_sequential():
     model = keras.Sequential([keras.Input((3,), name="x"), inner("one", dense="a"), inner("two", dense="b")], name="s")
 
     expected = keras.Sequential(
@@ -95,7 +95,7 @@ def test_a_sequential_of_models_stays_a_sequential():
     assert type(new) is keras.Sequential
 
 
-def test_only_those_that_are_chosen():
+def test_only_selected_models_are_inlined():
     x = keras.Input((3,), name="x")
     model = keras.Model(x, inner("second", dense="b")(inner("first", dense="a")(x)), name="outer")
 
@@ -105,7 +105,7 @@ def test_only_those_that_are_chosen():
     assert_edited(model, [e.flatten("first")], expected, carried=carried)
 
 
-def test_a_model_called_for_inference_is_laid_open_for_inference():
+def test_training_argument_of_a_nested_call_is_kept():
     def body(x, **kwargs):
         return layers.BatchNormalization(name="bn")(x, **kwargs)
 
@@ -121,7 +121,7 @@ def test_a_model_called_for_inference_is_laid_open_for_inference():
     assert ramet.capture(new).call("bn").kwargs.get("training") is False
 
 
-def test_a_frozen_model_leaves_frozen_layers():
+def test_layers_of_a_frozen_model_stay_frozen():
     frozen = inner()
     frozen.trainable = False
     x = keras.Input((3,), name="x")
@@ -132,7 +132,7 @@ def test_a_frozen_model_leaves_frozen_layers():
     assert [v.path for v in new.trainable_variables] == ["head/kernel", "head/bias"]
 
 
-def test_a_mask_goes_through():
+def test_masks_pass_through():
     z = keras.Input((5, 3), name="z")
     rnn = keras.Model(z, layers.LSTM(2, name="rnn")(z), name="inner")
     ids = keras.Input((5,), dtype="int32", name="ids")
@@ -145,7 +145,7 @@ def test_a_mask_goes_through():
     assert_close(outputs(new, x), outputs(model, x), 0.0)
 
 
-def test_a_backbone_is_laid_open_too():
+def test_backbone_is_inlined():
     x = keras.Input((4,), name="x")
     model = keras.Model(x, Backbone(name="backbone")(x), name="outer")
 
@@ -155,14 +155,14 @@ def test_a_backbone_is_laid_open_too():
     assert_edited(model, [e.flatten()], expected, carried=carried)
 
 
-def test_a_model_inside_a_wrapper_is_left_alone_and_the_plan_says_why():
+def test_model_inside_a_wrapper_is_skipped_with_a_reason():
     x = keras.Input((5, 3), name="x")
     model = keras.Model(x, layers.TimeDistributed(inner(), name="each")(x), name="outer")
 
     plan = ramet.plan(model, e.flatten())
 
     assert [(skip.path, skip.reason) for skip in plan.steps[0].skipped] == [
-        ("each/inner", "it is inside a layer that calls it by its own code")
+        ("each/inner", "it is called by the code of the layer around it")
     ]
     assert ramet.capture(edited(model, e.flatten())) == ramet.capture(model)
 
@@ -181,7 +181,7 @@ def test_every_kind_of_graph_computes_the_same(make):
     assert len(nested) <= len(skipped)
 
 
-def test_features_from_inside_a_nested_model():
+def test_features_of_a_nested_model_can_be_extracted():
     x = keras.Input((3,), name="x")
     model = scrambled(keras.Model(x, layers.Dense(2, name="head")(inner()(x)), name="outer"))
 

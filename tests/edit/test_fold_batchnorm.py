@@ -1,4 +1,4 @@
-"""`fold_batchnorm`: into the layer before or after, only where that is exact."""
+"""`fold_batchnorm`: fold into the layer before or after, only where that is exact."""
 
 import keras
 import numpy as np
@@ -51,7 +51,7 @@ def stacked(shape, *stack):
 
 
 def assert_folded(model, tolerance=1e-5):
-    """Without normalisations, and the same numbers."""
+    """Check that the normalizations are gone and the outputs are the same."""
     new = edited(model, e.fold_batchnorm())
     assert not any(isinstance(layer, layers.BatchNormalization) for layer in new._flatten_layers())
     x = data_for(model)
@@ -66,7 +66,7 @@ def assert_left_alone(model, reason):
 
 
 @pytest.mark.parametrize("case", BEFORE)
-def test_into_the_layer_before(case):
+def test_normalization_is_folded_into_the_layer_before(case):
     shape, make = BEFORE[case]
     new = assert_folded(stacked(shape, make(), layers.BatchNormalization(name="bn"), layers.ReLU(name="act")))
 
@@ -75,14 +75,14 @@ def test_into_the_layer_before(case):
 
 
 @pytest.mark.parametrize("case", AFTER)
-def test_into_the_layer_after(case):
+def test_normalization_is_folded_into_the_layer_after(case):
     shape, make = AFTER[case]
     new = assert_folded(stacked(shape, layers.BatchNormalization(name="bn"), make()))
 
     assert [layer.name for layer in new.layers] == ["x", "w"]
 
 
-def test_the_result_is_saved_and_trained_as_any_other():
+def test_result_can_be_saved_and_trained():
     new = assert_folded(stacked((4,), layers.Dense(3, use_bias=False, name="w"), layers.BatchNormalization(name="bn")))
 
     assert_saved(new)
@@ -91,11 +91,11 @@ def test_the_result_is_saved_and_trained_as_any_other():
 
 
 @pytest.mark.parametrize("options", [{"scale": False}, {"center": False}, {"scale": False, "center": False}])
-def test_without_scale_or_shift(options):
+def test_normalization_without_scale_or_shift_is_folded(options):
     assert_folded(stacked((4,), layers.Dense(3, name="w"), layers.BatchNormalization(name="bn", **options)))
 
 
-def test_channels_first():
+def test_channels_first_is_supported():
     model = stacked(
         (4, 6, 6),
         layers.Conv2D(5, 1, data_format="channels_first", name="w"),
@@ -106,7 +106,7 @@ def test_channels_first():
     assert_folded(model)
 
 
-def test_a_chain_of_blocks_at_two_levels():
+def test_chain_of_blocks_at_two_levels_is_folded():
     def block(x, width, name):
         y = layers.Conv2D(width, 3, padding="same", use_bias=False, name=f"{name}_conv")(x)
         return layers.ReLU(name=f"{name}_act")(layers.BatchNormalization(name=f"{name}_bn")(y))
@@ -119,7 +119,7 @@ def test_a_chain_of_blocks_at_two_levels():
     assert_folded(model)
 
 
-def test_in_a_sequential():
+def test_normalization_in_a_sequential_is_folded():
     model = scrambled(
         keras.Sequential(
             [keras.Input((4,), name="x"), layers.Dense(3, name="w"), layers.BatchNormalization(name="bn")], name="s"
@@ -128,7 +128,7 @@ def test_in_a_sequential():
     assert type(assert_folded(model)) is keras.Sequential
 
 
-def test_only_those_that_are_chosen():
+def test_only_selected_normalizations_are_folded():
     model = stacked(
         (4,), layers.Dense(4, name="a"), layers.BatchNormalization(name="bn_a"), layers.ReLU(name="act"),
         layers.Dense(4, name="b"), layers.BatchNormalization(name="bn_b"),
@@ -141,20 +141,20 @@ def test_only_those_that_are_chosen():
     assert_close(outputs(new, x), outputs(model, x), 1e-5)
 
 
-# Where it would not be exact.
+# Cases that would not be exact.
 
 
-def test_an_activation_between_is_left_alone():
+def test_activation_in_between_is_skipped():
     model = stacked((4,), layers.Dense(3, activation="relu", name="w"), layers.BatchNormalization(name="bn"))
-    assert_left_alone(model, "before it, 'w' ends with an activation; the value of 'bn' is an output")
+    assert_left_alone(model, "before it, 'w' ends with an activation; the output of 'bn' is an output of the model")
 
 
-def test_zeros_that_are_padded_after_it_would_not_be_shifted():
+def test_convolution_that_pads_with_zeros_is_skipped():
     model = stacked((6, 6, 2), layers.BatchNormalization(name="bn"), layers.Conv2D(3, 3, padding="same", name="w"))
     assert_left_alone(model, "before it is an input; after it, 'w' pads with zeros, which would not be shifted")
 
 
-def test_a_shared_layer_is_left_alone():
+def test_shared_layer_is_skipped():
     x, y = keras.Input((4,), name="x"), keras.Input((4,), name="y")
     shared = layers.Dense(4, name="w")
     z = layers.Add(name="sum")([layers.BatchNormalization(name="bn")(shared(x)), shared(y)])
@@ -163,22 +163,22 @@ def test_a_shared_layer_is_left_alone():
     )
 
 
-def test_a_value_that_is_read_twice_is_left_alone():
+def test_output_that_is_used_twice_is_skipped():
     x = keras.Input((4,), name="x")
     y = layers.Dense(4, name="w")(x)
     z = layers.Add(name="sum")([layers.BatchNormalization(name="bn")(y), y])
     assert_left_alone(
-        scrambled(keras.Model(x, z, name="m")), "before it, the value of 'w' is read 2 times; after it, 'sum' is a Add"
+        scrambled(keras.Model(x, z, name="m")), "before it, the output of 'w' is used 2 times; after it, 'sum' is a Add"
     )
 
 
-def test_another_axis_is_left_alone():
+def test_other_axis_is_skipped():
     model = stacked((5, 4), layers.Dense(3, name="w"), layers.BatchNormalization(axis=1, name="bn"))
     plan = ramet.plan(model, e.fold_batchnorm())
-    assert "it normalises another axis than that of the channels" in plan.steps[0].skipped[0].reason
+    assert "it normalizes another axis than the channels" in plan.steps[0].skipped[0].reason
 
 
-def test_a_normalisation_that_always_trains_is_left_alone():
+def test_normalization_called_with_training_true_is_skipped():
     x = keras.Input((4,), name="x")
     y = layers.BatchNormalization(name="bn")(layers.Dense(4, name="w")(x), training=True)
     model = scrambled(keras.Model(x, y, name="m"))
@@ -189,7 +189,7 @@ def test_a_normalisation_that_always_trains_is_left_alone():
     assert "training" in plan.steps[0].skipped[0].reason
 
 
-def test_a_masked_input_is_folded_or_left_alone_but_never_changed():
+def test_masked_input_never_changes_the_outputs():
     x = keras.Input((5, 3), name="x")
     y = layers.Dense(4, name="w")(layers.Masking(name="masking")(x))
     model = scrambled(keras.Model(x, layers.LSTM(2, name="rnn")(layers.BatchNormalization(name="bn")(y)), name="m"))
@@ -200,25 +200,25 @@ def test_a_masked_input_is_folded_or_left_alone_but_never_changed():
     assert_close(outputs(new, x), outputs(model, x), 1e-5)
 
 
-def test_layers_with_lora_or_a_constraint_are_left_alone():
+def test_layers_with_lora_or_a_constraint_are_skipped():
     dense = layers.Dense(4, name="w")
     model = stacked((4,), dense, layers.BatchNormalization(name="bn"))
     dense.enable_lora(2)
-    assert_left_alone(model, "before it, 'w' has LoRA enabled; the value of 'bn' is an output")
+    assert_left_alone(model, "before it, 'w' has LoRA enabled; the output of 'bn' is an output of the model")
     held = stacked((4,), layers.Dense(4, kernel_constraint="max_norm", name="w"), layers.BatchNormalization(name="bn"))
-    assert_left_alone(held, "before it, 'w' has a constraint; the value of 'bn' is an output")
+    assert_left_alone(held, "before it, 'w' has a constraint; the output of 'bn' is an output of the model")
 
 
-def test_a_subclass_of_a_convolution_is_left_alone():
+def test_subclass_of_a_convolution_is_skipped():
     class Special(layers.Dense):
         def call(self, x):
             return super().call(x) ** 2
 
     model = stacked((4,), Special(4, name="w"), layers.BatchNormalization(name="bn"))
-    assert_left_alone(model, "before it, 'w' is a Special; the value of 'bn' is an output")
+    assert_left_alone(model, "before it, 'w' is a Special; the output of 'bn' is an output of the model")
 
 
-def test_two_normalisations_in_a_row_are_both_folded_by_two_edits():
+def test_two_normalizations_in_a_row_need_two_edits():
     model = stacked(
         (4,), layers.Dense(4, name="w"), layers.BatchNormalization(name="one"), layers.BatchNormalization(name="two")
     )
@@ -232,7 +232,7 @@ def test_two_normalisations_in_a_row_are_both_folded_by_two_edits():
     assert [layer.name for layer in twice.layers] == ["x", "w"]
 
 
-def test_half_weights_in_mixed_precision_stay_close():
+def test_outputs_stay_close_in_mixed_precision():
     x = keras.Input((4,), name="x")
     y = layers.Dense(3, dtype="mixed_float16", name="w")(x)
     model = scrambled(keras.Model(x, layers.BatchNormalization(dtype="mixed_float16", name="bn")(y), name="m"))

@@ -1,4 +1,4 @@
-"""`insert_before` and `insert_after`."""
+"""`insert_before` and `insert_after`: new layers at all or some calls."""
 
 import keras
 import numpy as np
@@ -23,7 +23,7 @@ def chain(*between, tail=()):
     return keras.Model(x, y, name="chain")
 
 
-def test_dropout_after_every_dense_layer_but_the_last():
+def test_dropout_is_inserted_after_every_dense_layer_but_the_last():
     new = assert_edited(
         chain(),
         [
@@ -36,7 +36,7 @@ def test_dropout_after_every_dense_layer_but_the_last():
     assert [layer.name for layer in new.layers] == ["x", "a", "drop", "logits"]
 
 
-def test_before_a_layer():
+def test_layer_is_inserted_before_another():
     assert_edited(
         chain(),
         [e.insert_before("logits", lambda old: layers.LayerNormalization(name="norm"))],
@@ -44,7 +44,7 @@ def test_before_a_layer():
     )
 
 
-def test_after_the_last_layer_is_the_new_output():
+def test_layer_after_the_last_one_makes_the_output():
     new = assert_edited(
         chain(),
         [e.insert_after("logits", lambda old: layers.Softmax(name="p"))],
@@ -53,7 +53,7 @@ def test_after_the_last_layer_is_the_new_output():
     assert new.output_names == ["p"]
 
 
-def test_several_insertions_stand_in_the_order_of_the_edits():
+def test_several_insertions_keep_the_order_of_the_edits():
     assert_edited(
         chain(),
         [
@@ -64,14 +64,14 @@ def test_several_insertions_stand_in_the_order_of_the_edits():
     )
 
 
-def test_after_an_input():
+def test_layer_is_inserted_after_an_input():
     x = keras.Input((4,), name="x")
     y = layers.Rescaling(0.5, name="scale")(x)
     expected = keras.Model(x, layers.Dense(2, name="logits")(layers.Dense(3, name="a")(y)), name="chain")
     assert_edited(chain(), [e.insert_after("x", lambda old: layers.Rescaling(0.5, name="scale"))], expected)
 
 
-def test_a_sequential_stays_a_sequential():
+def test_sequential_stays_a_sequential():
     def make(*between):
         stack = [keras.Input((4,), name="x"), layers.Dense(3, name="a"), *between, layers.Dense(2, name="b")]
         return keras.Sequential(stack, name="s")
@@ -85,7 +85,7 @@ def test_a_sequential_stays_a_sequential():
     assert [layer.name for layer in new.layers] == ["a", "drop", "b"]
 
 
-def test_inside_a_sequential_inside_a_functional_model():
+def test_layer_is_inserted_into_a_nested_sequential():
     def make(*between):
         inner = keras.Sequential(
             [keras.Input((4,), name="z"), layers.Dense(3, name="d"), *between, layers.Dense(2, name="f")], name="inner"
@@ -99,7 +99,7 @@ def test_inside_a_sequential_inside_a_functional_model():
     assert type(new.get_layer("inner")) is keras.Sequential
 
 
-def test_two_levels_down():
+def test_layer_is_inserted_two_levels_down():
     def make(*between):
         z = keras.Input((4,), name="z")
         y = layers.Dense(4, name="d")(z)
@@ -127,7 +127,7 @@ def shared(after=None, calls=()):
     return keras.Model([x, y], layers.Subtract(name="difference")(ends), name="siamese")
 
 
-def test_at_every_call_of_a_shared_layer_the_new_one_is_shared_too():
+def test_new_layer_is_shared_like_the_layer_it_follows():
     new = assert_edited(
         shared(),
         [e.insert_after("shared", lambda old: layers.Dense(3, name="new"))],
@@ -139,7 +139,7 @@ def test_at_every_call_of_a_shared_layer_the_new_one_is_shared_too():
 @pytest.mark.parametrize(
     ("chosen", "number"), [(1, 1), (2, 2), ("shared", 1), ("shared#1", 1), ("shared#2", 2), ([2], 2)]
 )
-def test_at_a_chosen_call_of_a_shared_layer(chosen, number):
+def test_layer_is_inserted_at_a_chosen_call(chosen, number):
     assert_edited(
         shared(),
         [e.insert_after("shared", lambda old: layers.Dense(3, name="new"), calls=chosen)],
@@ -147,7 +147,7 @@ def test_at_a_chosen_call_of_a_shared_layer(chosen, number):
     )
 
 
-def test_before_a_chosen_call():
+def test_layer_is_inserted_before_a_chosen_call():
     x, y = keras.Input((4,), name="x"), keras.Input((4,), name="y")
     layer = layers.Dense(3, name="shared")
     ends = [layer(x), layer(layers.ELU(name="elu")(y))]
@@ -155,21 +155,21 @@ def test_before_a_chosen_call():
     assert_edited(shared(), [e.insert_before("shared", lambda old: layers.ELU(name="elu"), calls=2)], expected)
 
 
-def test_a_call_that_there_is_not_is_refused():
+def test_unknown_call_is_refused():
     with pytest.raises(ramet.errors.UnknownPathError) as caught:
         ramet.edit(shared(), e.insert_after("shared", lambda old: layers.ELU(), calls=3))
 
     assert str(caught.value) == (
-        "Cannot insert_after at call 3 of 'shared': it has no such call.\n"
+        "Cannot insert_after at call 3 of 'shared': there is no such call.\n"
         "  closest:  'shared', 'shared#2'\n"
-        "  fix: give numbers from 1 on, or ids of calls."
+        "  fix: pass numbers from 1 on, or ids of calls."
     )
 
 
 # Several tensors.
 
 
-def test_one_new_layer_for_each_tensor_that_a_merge_takes():
+def test_each_input_of_a_merge_gets_a_layer():
     x, y = keras.Input((4,), name="x"), keras.Input((4,), name="y")
     model = keras.Model([x, y], layers.Add(name="sum")([x, y]), name="m")
 
@@ -181,7 +181,7 @@ def test_one_new_layer_for_each_tensor_that_a_merge_takes():
     np.testing.assert_array_equal(value(new([x, y])), value(first(x) + second(y)))
 
 
-def test_one_new_layer_for_each_output():
+def test_each_output_gets_a_layer():
     class Pair(layers.Layer):
         def call(self, x):
             return x, x * 2
@@ -199,7 +199,7 @@ def test_one_new_layer_for_each_output():
     np.testing.assert_array_equal(value(got[1]), value(second(x * 2)))
 
 
-def test_masks_are_not_led_through_what_is_inserted():
+def test_masks_do_not_pass_through_inserted_layers():
     def make(*between):
         x = keras.Input((5,), dtype="int32", name="ids")
         y = layers.Embedding(6, 3, mask_zero=True, name="embed")(x)
@@ -213,7 +213,7 @@ def test_masks_are_not_led_through_what_is_inserted():
     )
 
 
-def test_a_raw_operation_can_be_followed_by_a_layer():
+def test_layer_is_inserted_after_a_raw_operation():
     def make(after=None):
         x = keras.Input((4,), name="x")
         y = keras.ops.sin(x)
@@ -226,7 +226,7 @@ def test_a_raw_operation_can_be_followed_by_a_layer():
     assert_edited(model, [e.insert_after("sin", lambda old: layers.ELU(name="elu"))], expected)
 
 
-def test_what_does_not_fit_names_both_sides_and_shapes():
+def test_misfit_names_both_layers_and_shapes():
     model = scrambled(chain())
 
     with pytest.raises(ramet.errors.DoesNotFitError) as caught:

@@ -1,4 +1,4 @@
-"""`lora`: Keras' own `enable_lora` on chosen layers, and the rest frozen; and flags that respect it."""
+"""`lora`: Keras' `enable_lora` on selected layers with the rest frozen, and flags that respect it."""
 
 import itertools
 
@@ -17,7 +17,7 @@ from tests.support.state_models import floats
 
 
 def attention(**options):
-    """Two attention layers, with a head."""
+    """Two attention layers and a head."""
     x = keras.Input((5, 4), name="x")
     y = x
     for number in (1, 2):
@@ -74,7 +74,7 @@ def test_each_kind_of_layer_is_what_keras_makes_of_it(case, alpha):
     assert len(trained(new)) == 2
 
 
-def test_a_model_computes_the_same_until_its_updates_are_trained():
+def test_model_computes_the_same_until_updates_are_trained():
     model = attention()
     new = edited(model, e.lora(QUERIES, rank=2))
     x = floats(2, 5, 4)
@@ -88,7 +88,7 @@ def test_a_model_computes_the_same_until_its_updates_are_trained():
     assert moved <= set(trained(new))
 
 
-def test_a_plan_lists_layers_parameters_and_reasons():
+def test_plan_lists_layers_parameters_and_reasons():
     model = attention()
     model.get_layer("mha_2").query_dense.enable_lora(2)
 
@@ -105,7 +105,7 @@ def test_a_plan_lists_layers_parameters_and_reasons():
     assert any("a file does not keep LoRA inside 'mha_1', 'mha_2'" in note for note in step.notes)
 
 
-def test_everything_that_supports_it_without_a_selector():
+def test_every_supported_layer_gets_lora_without_a_selector():
     model = attention()
 
     new = edited(model, e.lora(rank=2))
@@ -113,7 +113,7 @@ def test_everything_that_supports_it_without_a_selector():
     assert len([layer for layer in new._flatten_layers() if getattr(layer, "lora_enabled", False)]) == 9
 
 
-def test_the_rest_may_stay_as_it_is():
+def test_freeze_rest_false_keeps_other_flags():
     model = attention()
 
     new = edited(model, e.lora("head", rank=2, freeze_rest=False))
@@ -123,7 +123,7 @@ def test_the_rest_may_stay_as_it_is():
     assert trained(new) == trained(plain)
 
 
-def test_several_in_one_edit_and_one_after_the_other_train_all_updates():
+def test_several_edits_train_all_updates():
     model = attention()
 
     together = edited(model, e.lora("mha_1/query", rank=2), e.lora("mha_1/value", rank=3))
@@ -133,7 +133,7 @@ def test_several_in_one_edit_and_one_after_the_other_train_all_updates():
     assert trained(together) == trained(after) == expected
 
 
-def test_a_seed_makes_it_repeatable():
+def test_seed_makes_updates_repeatable():
     model = attention()
 
     def drawn(*edits, **options):
@@ -150,7 +150,7 @@ def test_a_seed_makes_it_repeatable():
     assert not np.array_equal(first[0], first[2])  # layers of the same shape draw their own
 
 
-def test_the_optimizer_keeps_the_slots_of_what_stays():
+def test_optimizer_keeps_the_slots_of_other_variables():
     model = fit(attention())
 
     new = edited(model, e.lora("head", rank=2, freeze_rest=False))
@@ -165,15 +165,15 @@ def test_the_optimizer_keeps_the_slots_of_what_stays():
 
 @pytest.mark.parametrize("mode", ["int8", "int4"])
 @pytest.mark.parametrize("order", ["lora last", "lora first", "two edits"])
-def test_quantised_layers_get_it_too(mode, order):
+def test_quantized_layers_get_lora(mode, order):
     model = attention()
-    quantise, adapt = e.quantize(mode=mode), e.lora(QUERIES, rank=2, seed=1)
+    quantize, adapt = e.quantize(mode=mode), e.lora(QUERIES, rank=2, seed=1)
     if order == "two edits":
-        new = edited(edited(model, quantise), adapt)
+        new = edited(edited(model, quantize), adapt)
     else:
-        new = edited(model, *((quantise, adapt) if order == "lora last" else (adapt, quantise)))
+        new = edited(model, *((quantize, adapt) if order == "lora last" else (adapt, quantize)))
 
-    plain = ramet.edit(model, quantise)
+    plain = ramet.edit(model, quantize)
     x = floats(2, 5, 4)
     np.testing.assert_allclose(value(new(x)), value(plain(x)), atol=1e-6)
     assert len(trained(new)) == 8
@@ -182,9 +182,9 @@ def test_quantised_layers_get_it_too(mode, order):
     assert not all(np.array_equal(value(v), old) for v, old in zip(new.trainable_variables, before, strict=True))
 
 
-def test_a_loaded_model_computes_the_same(tmp_path):
+def test_loaded_model_computes_the_same(tmp_path):
     new = fit(edited(attention(), e.lora([QUERIES, "head"], rank=2, alpha=3)))
-    with pytest.warns(LostOnSaveWarning, match=r"mha_\d"):  # what is trained inside a composite layer
+    with pytest.warns(LostOnSaveWarning, match=r"mha_\d"):  # flags inside a composite layer are not saved
         new.save(tmp_path / "new.keras")
 
     loaded = keras.models.load_model(tmp_path / "new.keras", compile=False)
@@ -219,7 +219,7 @@ class Scaled(layers.Layer):
         return x @ self.kernel
 
 
-def test_layers_of_ones_own_with_an_enable_lora():
+def test_custom_layers_with_enable_lora_get_lora():
     x = keras.Input((4,), name="x")
     model = keras.Model(x, Scaled(name="own")(x), name="m")
 
@@ -228,12 +228,12 @@ def test_layers_of_ones_own_with_an_enable_lora():
     assert ramet.plan(model, e.lora("own", rank=2)).steps[0].touched[0].what == "Scaled, rank 2, 14 parameters added"
     assert trained(new) == ["own/lora_kernel_a", "own/lora_kernel_b"]
     assert trained(edited(new, e.unfreeze())) == ["own/lora_kernel_a", "own/lora_kernel_b"]
-    with pytest.raises(EditError, match="no layer that matches supports it") as caught:
+    with pytest.raises(EditError, match="no matching layer supports it") as caught:
         ramet.edit(model, e.lora("own", alpha=2))
     assert "takes no alpha" in caught.value.found
 
 
-def test_a_shared_layer_gets_it_once():
+def test_shared_layer_gets_lora_once():
     x = keras.Input((4,), name="x")
     shared = layers.Dense(4, name="shared")
     model = keras.Model(x, shared(shared(x)), name="m")
@@ -250,33 +250,33 @@ def test_a_shared_layer_gets_it_once():
         (lambda: layers.LayerNormalization(name="d"), "LayerNormalization has no enable_lora method"),
     ],
 )
-def test_where_no_layer_supports_it_the_reason_is_given(layer, reason):
+def test_reason_is_given_if_no_layer_supports_lora(layer, reason):
     x = keras.Input((4,), name="x")
     model = keras.Model(x, layer()(x), name="m")
 
-    with pytest.raises(EditError, match="no layer that matches supports it") as caught:
+    with pytest.raises(EditError, match="no matching layer supports it") as caught:
         ramet.edit(model, e.lora("d"))
     assert reason in caught.value.found
 
 
-def test_float8_has_no_lora():
+def test_float8_layers_have_no_lora():
     model = attention()
     model.get_layer("head").quantize("float8")
 
     skipped = ramet.plan(model, e.lora()).steps[0].skipped
 
-    assert ("head", "quantised to float8, and Keras has no LoRA for that") in [(s.path, s.reason) for s in skipped]
+    assert ("head", "quantized to float8, and Keras has no LoRA for that") in [(s.path, s.reason) for s in skipped]
 
 
 @pytest.mark.parametrize(("rank", "alpha"), [(0, None), (2.0, None), (True, None), ("4", None), (4, "2")])
-def test_other_numbers_are_refused(rank, alpha):
+def test_invalid_rank_or_alpha_is_refused(rank, alpha):
     with pytest.raises(EditError, match="Cannot enable LoRA with"):
         ramet.plan(attention(), e.lora("head", rank, alpha=alpha))
 
 
 @pytest.mark.parametrize("setting", [{"lora_rank": 4}, {"lora_alpha": 4}])
 def test_update_does_not_enable_lora(setting):
-    with pytest.raises(EditError, match="LoRA is enabled, not configured") as caught:
+    with pytest.raises(EditError, match="LoRA is enabled by an edit of its own") as caught:
         ramet.edit(attention(), e.update("head", **setting))
     assert "e.lora" in caught.value.fix
 
@@ -288,7 +288,7 @@ def base_kernels(model):
     return [layer._kernel for layer in model._flatten_layers() if getattr(layer, "lora_enabled", False)]
 
 
-def test_freezing_and_unfreezing_leaves_the_base_of_lora_frozen_in_every_order():
+def test_base_of_lora_stays_frozen_in_every_order_of_edits():
     """Keras' own flag would train the kernels of the four projections again: 16 variables and not 12."""
     model = attention()
     adapt = e.lora(QUERIES, rank=2, freeze_rest=False)
@@ -321,7 +321,7 @@ def test_lora_in_the_model_passed_in_is_respected(flags):
         assert len(new.trainable_variables) == len(model.trainable_variables)
 
 
-def test_a_frozen_layer_with_lora_is_unfrozen_without_its_base():
+def test_frozen_layer_with_lora_is_unfrozen_without_its_base():
     model = attention()
     model.get_layer("head").enable_lora(2)
     model.trainable = False
@@ -330,16 +330,16 @@ def test_a_frozen_layer_with_lora_is_unfrozen_without_its_base():
 
     assert trained(new) == ["head/bias", "head/lora_kernel_a", "head/lora_kernel_b"]
     touch = ramet.plan(model, e.unfreeze("head")).steps[0].touched[0]
-    assert touch.what == "Dense, trainable, but for the weights that LoRA updates"
+    assert touch.what == "Dense, trainable, except for the weights that LoRA updates"
 
 
-def test_quantised_kernels_are_never_trained():
+def test_quantized_kernels_are_never_trained():
     new = edited(edited(attention(), e.quantize()), e.freeze(), e.unfreeze())
 
     assert not any("kernel" in path for path in trained(new))
 
 
-def test_the_last_edit_counts():
+def test_last_edit_of_flags_counts():
     model = attention()
 
     assert trained(edited(model, e.lora("head"), e.freeze())) == []
@@ -358,7 +358,7 @@ def test_lora_keeps_the_class_of_a_model():
     assert ramet.plan(model, e.lora()).notes == ()
 
 
-# What a plan says about training.
+# Notes of a plan about training.
 
 
 def note_of(model, *edits):
@@ -366,7 +366,7 @@ def note_of(model, *edits):
     return notes[-1] if notes else ""
 
 
-def test_a_plan_says_that_nothing_is_left_to_train():
+def test_plan_notes_that_nothing_is_left_to_train():
     model = attention()
     assert note_of(model, e.freeze()).startswith("nothing is left to train")
     assert note_of(model, e.lora("head"), e.freeze()).startswith("nothing is left to train")
@@ -378,7 +378,7 @@ def test_a_plan_says_that_nothing_is_left_to_train():
     assert note_of(bare, e.quantize(), e.lora()) == ""
 
 
-def test_a_plan_says_that_what_stays_trainable_leads_to_no_output():
+def test_plan_notes_that_trainable_weights_lead_to_no_output():
     x = keras.Input((4,), name="x")
     y = layers.Dense(3, name="early")(x)
     y = keras.ops.stop_gradient(y)
@@ -386,7 +386,7 @@ def test_a_plan_says_that_what_stays_trainable_leads_to_no_output():
 
     note = note_of(model, e.freeze("late"))
     assert note.startswith("no weight that stays trainable leads to an output ('early')")
-    assert "on torch fit() fails" in note
+    assert "fit() fails on torch" in note
     assert note_of(model, e.freeze("early")) == ""
     new = edited(model, e.freeze("late"))
     new.compile("sgd", "mse", run_eagerly=True)
@@ -395,7 +395,7 @@ def test_a_plan_says_that_what_stays_trainable_leads_to_no_output():
             new.fit(floats(2, 4), floats(2, 2), verbose=0)
 
 
-def test_a_plan_says_what_is_trainable_where_there_is_no_call_graph():
+def test_plan_lists_trainable_layers_without_a_call_graph():
     from tests.support.graph_models import Tree
 
     model = Tree(name="tree")
@@ -412,14 +412,14 @@ def test_lora_and_flags_are_saved_where_keras_saves_them():
     model = keras.Model(x, layers.Dense(2, name="b")(y), name="m")
 
     new = edited(model, e.lora("a", rank=2))
-    new.get_layer("a").lora_kernel_a.assign(np.zeros((4, 2)))  # as a file gives it back
+    new.get_layer("a").lora_kernel_a.assign(np.zeros((4, 2)))  # as loaded from a file
 
     loaded = assert_saved(new)
     assert loaded.get_layer("b").trainable is False
 
 
 @pytest.mark.parametrize("freeze_rest", [True, False])
-def test_plan_and_save_say_that_a_class_with_its_own_config_loses_lora(freeze_rest, tmp_path):
+def test_plan_and_save_warn_if_a_class_loses_lora(freeze_rest, tmp_path):
     model = classifier()
     edit = e.lora("encoder/block_0", freeze_rest=freeze_rest)
     notes = ramet.plan(model, edit).steps[0].notes
@@ -431,7 +431,7 @@ def test_plan_and_save_say_that_a_class_with_its_own_config_loses_lora(freeze_re
         new.save(tmp_path / "new.keras")
     loaded = keras.saving.load_model(tmp_path / "new.keras", compile=False)
 
-    assert any("does not keep LoRA inside 'encoder', which makes its layers itself" in note for note in notes)
+    assert any("does not keep LoRA inside 'encoder', which creates its layers itself" in note for note in notes)
     assert not any("start at zero" in note for note in notes)
     block = loaded.get_layer("encoder").get_layer("block_0")
     assert (block.lora_enabled, block.kernel.trainable, len(loaded.trainable_variables)) == (False, True, 9)
@@ -439,7 +439,7 @@ def test_plan_and_save_say_that_a_class_with_its_own_config_loses_lora(freeze_re
     np.testing.assert_allclose(*outputs, atol=1e-6)
 
 
-def test_the_plan_says_what_else_is_trainable_in_a_loaded_model(tmp_path):
+def test_plan_notes_what_else_is_trainable_in_a_loaded_model(tmp_path):
     x = keras.Input((4,), name="x")
     model = keras.Model(x, layers.Dense(2, name="b")(layers.Dense(4, name="a")(x)))
     new = ramet.edit(model, e.lora("a"))
@@ -448,11 +448,11 @@ def test_the_plan_says_what_else_is_trainable_in_a_loaded_model(tmp_path):
 
     found = [[weight.name for weight in one.trainable_weights] for one in (new, loaded)]
     assert found == [["lora_kernel_a", "lora_kernel_b"], ["bias", "lora_kernel_a", "lora_kernel_b"]]
-    assert any("such as its bias, is trainable" in note for note in ramet.plan(model, e.lora("a")).steps[0].notes)
+    assert any("such as its bias, are trainable" in note for note in ramet.plan(model, e.lora("a")).steps[0].notes)
 
 
 @pytest.mark.parametrize("edits", [[e.quantize(), e.lora("a")], [e.lora("a"), e.quantize("b"), e.quantize("a")]])
-def test_the_plan_says_that_quantised_layers_are_rounded_again(edits):
+def test_plan_notes_that_quantized_layers_are_rounded_again(edits):
     x = keras.Input((4,), name="x")
     model = keras.Model(x, layers.Dense(2, name="b")(layers.Dense(4, name="a")(x)))
 

@@ -1,4 +1,4 @@
-"""`merge_lora`: low-rank updates added to the weights."""
+"""`merge_lora`: add low-rank updates to the weights."""
 
 import keras
 import numpy as np
@@ -30,7 +30,7 @@ def with_lora(shape, dtype, layer, rank=2, **options):
 
 @pytest.mark.parametrize("options", [{}, {"lora_alpha": 7}], ids=["plain", "alpha"])
 @pytest.mark.parametrize("case", CASES)
-def test_each_kind_of_layer(case, options):
+def test_each_kind_of_layer_is_merged(case, options):
     shape, dtype, make = CASES[case]
     model = with_lora(shape, dtype, make(), **options)
 
@@ -44,7 +44,7 @@ def test_each_kind_of_layer(case, options):
     assert_saved(new)
 
 
-def test_the_kernel_is_trained_again():
+def test_kernel_is_trainable_again():
     model = with_lora((4,), "float32", layers.Dense(6, name="w"))
     assert [v.name for v in model.trainable_variables] == ["bias", "lora_kernel_a", "lora_kernel_b"]
 
@@ -57,7 +57,7 @@ def test_the_kernel_is_trained_again():
     assert not np.array_equal(value(new.get_layer("w").kernel), before)
 
 
-def test_the_projections_inside_attention():
+def test_attention_projections_are_merged():
     x = keras.Input((5, 4), name="x")
     mha = layers.MultiHeadAttention(2, 3, name="mha")
     model = keras.Model(x, mha(x, x), name="m")
@@ -73,12 +73,12 @@ def test_the_projections_inside_attention():
     assert_saved(new)
 
 
-def test_a_quantised_layer_is_refused_with_a_way_out():
+def test_quantized_layer_is_refused_with_a_fix():
     dense = layers.Dense(6, name="w")
     model = with_lora((4,), "float32", dense)
     dense.quantize("int8")
 
-    with pytest.raises(EditError, match="Cannot merge LoRA into 'w': it is quantised to int8") as caught:
+    with pytest.raises(EditError, match="Cannot merge LoRA into 'w': it is quantized to int8") as caught:
         ramet.edit(model, e.merge_lora())
 
     assert "e.cast('float32')" in caught.value.fix
@@ -87,7 +87,7 @@ def test_a_quantised_layer_is_refused_with_a_way_out():
     assert_close(outputs(new, x), outputs(model, x), 1e-2)
 
 
-def test_a_frozen_layer_stays_frozen():
+def test_frozen_layer_stays_frozen():
     dense = layers.Dense(6, name="w")
     model = with_lora((4,), "float32", dense)
     dense.trainable = False

@@ -1,4 +1,4 @@
-"""Every edit on classes that raise whatever they like: an edited model, or a refusal with its cause; never a bare error."""
+"""Classes that raise arbitrary errors: every edit works or is refused with the cause, never with a bare error."""
 
 import keras
 import numpy as np
@@ -107,7 +107,7 @@ EDITS = [
 
 @pytest.mark.filterwarnings("ignore::ramet.errors.NoEffectWarning")
 @pytest.mark.parametrize("kind", MODELS)
-def test_an_edit_works_or_is_refused_with_a_path(kind):
+def test_edit_works_or_is_refused_with_a_path(kind):
     model = MODELS[kind]()
     refusals, works = [], 0
     for edit in EDITS:
@@ -121,7 +121,7 @@ def test_an_edit_works_or_is_refused_with_a_path(kind):
     assert [one.summary for one in refusals if not one.summary.startswith("Cannot ") or not one.fix] == []
 
 
-def test_the_cause_is_kept():
+def test_cause_of_an_error_is_kept():
     with pytest.raises(errors.EditError) as caught:
         ramet.edit(moody("call", IndexError), e.update("a", activation="tanh"))
 
@@ -134,7 +134,7 @@ def test_the_cause_is_kept():
 
 
 @pytest.mark.parametrize("kind", ["nameless", "nameless_output"])
-def test_verbs_take_an_operation_without_a_name(kind):
+def test_verbs_accept_an_operation_without_a_name(kind):
     model = MODELS[kind]()
     x = np.ones((2, 4), "float32")
 
@@ -224,7 +224,7 @@ VERBS = {
     "clone_model": ramet.clone_model,
 }
 TORCH = keras.backend.backend() == "torch"
-# What each verb refuses. All other verbs do their work.
+# The verbs that are refused. All others work.
 REFUSED = {
     "call": (),
     "compute_output_spec": ("cut from the middle", "clone on inputs"),
@@ -239,7 +239,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("where", REFUSED)
-def test_a_verb_works_or_is_refused_with_the_cause(where):
+def test_verb_works_or_is_refused_with_the_cause(where):
     model = odd(where)
     refused = {}
     for verb, run in VERBS.items():

@@ -1,4 +1,4 @@
-"""What becomes of the optimizer: slots follow their variables, new ones get fresh slots, frozen ones lose theirs."""
+"""The optimizer of an edited model: slots follow variables, new variables get fresh slots, frozen ones lose theirs."""
 
 import keras
 import numpy as np
@@ -12,7 +12,7 @@ from tests.edit.expect import assert_saved, edited, value
 from tests.support.state_models import floats
 from tests.support.versions import KERAS
 
-# Where tracing takes longer than everything else.
+# On these backends, tracing takes longer than everything else.
 EAGERLY = keras.backend.backend() == "tensorflow"
 
 
@@ -28,7 +28,7 @@ def trained(optimizer=None, steps=2):
 
 
 def slots(model):
-    """By the path of a variable, the values of its slots."""
+    """Return the values of slots by the path of their variable."""
     found = {}
     for part in _parts(model.optimizer):
         optimized = structure.optimized_variables(part)
@@ -46,7 +46,7 @@ def _parts(optimizer):
 
 
 def assert_slots(new, model, kept, fresh=()):
-    """Slots of these paths are as they were, of those all zero, and there are no others."""
+    """Check that these slots are unchanged, those are all zero, and there are no others."""
     before, after = slots(model), slots(new)
     assert sorted(after) == sorted([*kept, *fresh])
     for path in kept:
@@ -66,7 +66,7 @@ def fit(model):
     return model.fit(floats(4, model.input_shape[-1]), floats(4, model.output_shape[-1]), shuffle=False, verbose=0)
 
 
-def test_an_edit_without_weights_keeps_everything():
+def test_edit_without_weights_keeps_all_slots():
     model = trained()
 
     new = edited(model, e.insert_after("a", lambda old: layers.ELU(name="elu")))
@@ -77,7 +77,7 @@ def test_an_edit_without_weights_keeps_everything():
     fit(new)
 
 
-def test_a_new_layer_gets_fresh_slots():
+def test_new_layer_gets_fresh_slots():
     model = trained()
 
     new = edited(model, e.insert_after("a", lambda old: layers.Dense(3, name="new")))
@@ -87,7 +87,7 @@ def test_a_new_layer_gets_fresh_slots():
     assert int(value(new.optimizer.iterations)) == 3
 
 
-def test_a_removed_layer_loses_its_slots():
+def test_removed_layer_loses_its_slots():
     model = trained()
 
     new = edited(model, e.remove("b"))
@@ -96,7 +96,7 @@ def test_a_removed_layer_loses_its_slots():
     fit(new)
 
 
-def test_a_frozen_layer_loses_its_slots_and_gets_fresh_ones_when_it_is_trained_again():
+def test_frozen_layer_loses_its_slots_and_gets_fresh_ones_later():
     model = trained()
 
     frozen = edited(model, e.freeze("a"))
@@ -108,7 +108,7 @@ def test_a_frozen_layer_loses_its_slots_and_gets_fresh_ones_when_it_is_trained_a
     fit(free)
 
 
-def test_weights_that_are_taken_over_bring_their_slots():
+def test_carried_weights_bring_their_slots():
     model = trained()
 
     new = edited(model, e.replace("a", lambda old: layers.Dense(3, activation="tanh", name="a")))
@@ -117,7 +117,7 @@ def test_weights_that_are_taken_over_bring_their_slots():
     fit(new)
 
 
-def test_weights_that_are_left_behind_leave_their_slots():
+def test_new_weights_have_fresh_slots():
     model = trained()
 
     new = edited(model, e.replace("a", lambda old: layers.Dense(3, name="a"), weights=False))
@@ -125,7 +125,7 @@ def test_weights_that_are_left_behind_leave_their_slots():
     assert_slots(new, model, of("b", "head"), fresh=of("a"))
 
 
-def test_another_head_begins_anew():
+def test_new_head_has_fresh_slots():
     model = trained()
 
     new = edited(model, e.swap_head(5))
@@ -134,7 +134,7 @@ def test_another_head_begins_anew():
     fit(new)
 
 
-def test_a_head_of_the_same_size_begins_anew_too():
+def test_new_head_of_the_same_size_has_fresh_slots():
     model = trained()
 
     new = edited(model, e.swap_head(2))
@@ -142,7 +142,7 @@ def test_a_head_of_the_same_size_begins_anew_too():
     assert_slots(new, model, of("a", "b"), fresh=of("head"))
 
 
-def test_a_renamed_layer_keeps_its_slots():
+def test_renamed_layer_keeps_its_slots():
     model = trained()
 
     new = edited(model, e.rename("a", "first"))
@@ -154,7 +154,7 @@ def test_a_renamed_layer_keeps_its_slots():
     fit(new)
 
 
-def test_the_next_step_is_the_one_that_would_have_come():
+def test_next_training_step_is_the_same():
     model = trained()
     new = edited(model, e.update("a", activation="linear"))
 
@@ -191,7 +191,7 @@ AVERAGING = pytest.param(
 
 
 @pytest.mark.parametrize("make", [*(pytest.param(make, id=kind) for kind, make in OPTIMIZERS.items()), AVERAGING])
-def test_every_optimizer_goes_on(make):
+def test_every_optimizer_continues(make):
     model = trained(make())
 
     new = edited(model, e.insert_after("a", lambda old: layers.Dense(3, name="new")), e.freeze("b"))
@@ -207,7 +207,7 @@ def test_every_optimizer_goes_on(make):
     assert_saved(new)
 
 
-def test_a_loss_scale_is_kept():
+def test_loss_scale_is_kept():
     model = trained(_mixed())
 
     new = edited(model, e.remove("b"))
@@ -220,7 +220,7 @@ def test_a_loss_scale_is_kept():
     not hasattr(keras.optimizers, "OptimizerMap"),
     reason=f"Keras {KERAS} has no MultiOptimizer; a newer Keras lifts this",
 )
-def test_several_optimizers_in_one():
+def test_several_optimizers_in_one_continue():
     chosen = keras.optimizers.OptimizerMap(keras.optimizers.SGD(0.1, momentum=0.9))
     chosen["head/.*"] = keras.optimizers.Adam(0.1)
     model = trained(keras.optimizers.MultiOptimizer(chosen))
@@ -235,7 +235,7 @@ def test_several_optimizers_in_one():
     fit(new)
 
 
-def test_metrics_loss_and_compile_settings_stay():
+def test_metrics_loss_and_compile_settings_are_kept():
     model = trained()
 
     new = edited(model, e.swap_head(5))
@@ -247,7 +247,7 @@ def test_metrics_loss_and_compile_settings_stay():
     assert set(history) == {"loss", "mae"}
 
 
-def test_a_compiled_sequential():
+def test_compiled_sequential_keeps_its_slots():
     model = keras.Sequential(
         [keras.Input((4,), name="x"), layers.Dense(3, name="a"), layers.Dense(2, name="head")], name="s"
     )
@@ -261,7 +261,7 @@ def test_a_compiled_sequential():
     fit(new)
 
 
-def test_an_optimizer_that_was_not_built_yet():
+def test_unbuilt_optimizer_stays_unbuilt():
     model = trained(steps=0)
 
     new = edited(model, e.remove("b"))
@@ -270,14 +270,14 @@ def test_an_optimizer_that_was_not_built_yet():
     assert int(value(new.optimizer.iterations)) == 1
 
 
-def test_a_model_that_was_not_compiled_stays_so():
+def test_uncompiled_model_stays_uncompiled():
     x = keras.Input((4,), name="x")
     model = keras.Model(x, layers.Dense(2, name="d")(x), name="m")
 
     assert not edited(model, e.update("d", activation="relu")).compiled
 
 
-def test_exclusions_from_weight_decay_stay():
+def test_exclusions_from_weight_decay_are_kept():
     optimizer = keras.optimizers.AdamW(0.1, weight_decay=0.5)
     optimizer.exclude_from_weight_decay(var_names=["bias"])
     model = trained(optimizer)
@@ -288,7 +288,7 @@ def test_exclusions_from_weight_decay_stay():
     assert new.optimizer._use_weight_decay(new.get_layer("a").kernel)
 
 
-def test_the_original_trains_on_as_if_nothing_had_happened():
+def test_original_trains_as_before():
     model, other = trained(), trained()
     for ours, theirs in zip(other.weights, model.weights, strict=True):
         ours.assign(value(theirs))

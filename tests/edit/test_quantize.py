@@ -1,4 +1,4 @@
-"""`quantize`: what Keras' own `quantize` makes of a plain copy, and the way back by `cast`."""
+"""`quantize` compared with Keras' own `quantize` on a plain copy, and dequantization by `cast`."""
 
 import gc
 import warnings
@@ -20,7 +20,7 @@ MODES = ["int8", "int4", "float8"]
 
 
 def mixed():
-    """Layers that Keras can quantise in every place where one can stand, and some that it cannot."""
+    """Layers that Keras can quantize at every kind of position, and some that it cannot."""
     tokens = keras.Input((5,), dtype="int32", name="t")
     y = layers.Embedding(7, 4, name="emb")(tokens)
     y = layers.MultiHeadAttention(2, 3, name="mha")(y, y)
@@ -57,8 +57,8 @@ def outputs(model):
     return value(model(data(model)[0]))
 
 
-def quantised_by_keras(model, mode):
-    """The oracle: a copy that knows nothing of edits."""
+def quantized_by_keras(model, mode):
+    """Return a copy that is quantized without edits, as the expected result."""
     plain = ramet.clone(model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -67,10 +67,10 @@ def quantised_by_keras(model, mode):
 
 
 def assert_same_variables(ours, theirs):
-    """The same places, dtypes, flags and bits; a loaded layer lists its variables in another order."""
+    """Check for equal paths, dtypes, flags and bits; a loaded layer lists its variables in another order."""
     first, second = variables(ours), variables(theirs)
-    said = [{p: (str(v.dtype), tuple(v.shape), v.trainable) for p, v in one.items()} for one in (first, second)]
-    assert said[0] == said[1]
+    facts = [{p: (str(v.dtype), tuple(v.shape), v.trainable) for p, v in one.items()} for one in (first, second)]
+    assert facts[0] == facts[1]
     for path, variable in first.items():
         if "seed_generator" not in path:
             np.testing.assert_array_equal(value(variable), value(second[path]), err_msg=path)
@@ -79,7 +79,7 @@ def assert_same_variables(ours, theirs):
 @pytest.mark.parametrize("mode", MODES)
 def test_variables_and_outputs_are_those_of_keras(mode):
     model = trained(mixed())
-    expected = quantised_by_keras(model, mode)
+    expected = quantized_by_keras(model, mode)
 
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)  # Keras warns about every layer that has no quantize method
@@ -90,7 +90,7 @@ def test_variables_and_outputs_are_those_of_keras(mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_plain_load_gives_the_same_model(mode, tmp_path):
+def test_saved_model_loads_without_ramet(mode, tmp_path):
     new = edited(mixed(), e.quantize(mode=mode))
 
     new.save(tmp_path / "new.keras")
@@ -100,13 +100,13 @@ def test_a_plain_load_gives_the_same_model(mode, tmp_path):
     np.testing.assert_array_equal(outputs(loaded), outputs(new))
 
 
-def test_the_optimizer_keeps_the_slots_of_what_is_still_trained():
+def test_optimizer_keeps_the_slots_of_trained_variables():
     model = trained(mixed())
 
     new = edited(model, e.quantize())
 
     kept = {v.path for v in new.trainable_variables}
-    assert kept == {v.path for v in quantised_by_keras(model, "int8").trainable_variables}
+    assert kept == {v.path for v in quantized_by_keras(model, "int8").trainable_variables}
     assert int(value(new.optimizer.iterations)) == 1
     slots = {v.path.rsplit("/", 1)[-1]: v for v in model.optimizer.variables}
     for slot in new.optimizer.variables[2:]:
@@ -116,7 +116,7 @@ def test_the_optimizer_keeps_the_slots_of_what_is_still_trained():
     assert not np.array_equal(value(new.get_layer("head").bias), before)
 
 
-def test_garbage_that_keras_collects_is_looked_for_among_new_objects_only(monkeypatch):
+def test_garbage_collection_by_keras_visits_only_new_objects(monkeypatch):
     monkeypatch.setattr(gc, "collect", gc.collect.__wrapped__)  # as Keras calls it outside of these tests
     gc.unfreeze()
     frozen = []
@@ -135,17 +135,17 @@ def test_garbage_that_keras_collects_is_looked_for_among_new_objects_only(monkey
     assert gc.get_freeze_count() == 0
 
 
-def test_only_what_is_selected_and_what_is_inside():
+def test_only_selected_layers_and_layers_inside_are_quantized():
     model = mixed()
 
     new = edited(model, e.quantize(["mha", "each"]))
 
-    quantised = {layer.path for layer in new._flatten_layers() if layer.quantization_mode is not None}
+    quantized = {layer.path for layer in new._flatten_layers() if layer.quantization_mode is not None}
     parts = ("query", "key", "value", "attention_output")
-    assert quantised == {*(f"mha/{part}" for part in parts), new.get_layer("each").layer.path}
+    assert quantized == {*(f"mha/{part}" for part in parts), new.get_layer("each").layer.path}
 
 
-def test_a_plan_says_what_is_quantised_and_what_is_skipped_and_why():
+def test_plan_lists_quantized_and_skipped_layers():
     model = mixed()
     model.get_layer("emb").quantize("int8")
 
@@ -157,33 +157,33 @@ def test_a_plan_says_what_is_quantised_and_what_is_skipped_and_why():
         "inner/ein",
         "head",
     ]
-    assert step.touched[-1].what == "Dense, quantised to int8"
+    assert step.touched[-1].what == "Dense, quantized to int8"
     assert [(skip.path, skip.reason) for skip in step.skipped] == [
-        ("emb", "already quantised to int8"),
+        ("emb", "already quantized to int8"),
         ("conv", "Conv1D has no quantize method"),
         ("norm", "LayerNormalization has no quantize method"),
     ]
     assert "DTypePolicyMap" in step.notes[0]
 
 
-def test_a_shared_layer_is_quantised_once():
+def test_shared_layer_is_quantized_once():
     x = keras.Input((4,), name="x")
     shared = layers.Dense(4, name="shared")
     model = keras.Model(x, shared(shared(x)), name="twice")
 
     new = edited(model, e.quantize())
 
-    assert_same_variables(new, quantised_by_keras(model, "int8"))
+    assert_same_variables(new, quantized_by_keras(model, "int8"))
     assert len(ramet.plan(model, e.quantize()).steps[0].touched) == 1
     assert_saved(new)
 
 
 class Halved(layers.Dense):
-    """A Dense of one's own, without a quantize method."""
+    """A subclass of Dense without a quantize method."""
 
 
 class Own(layers.Layer):
-    """A layer with a quantize method of its own, which knows one mode."""
+    """A layer with its own quantize method, which supports one mode."""
 
     def build(self, shape):
         self.scale = self.add_weight(shape=(shape[-1],), initializer="ones", name="scale")
@@ -203,25 +203,25 @@ class Own(layers.Layer):
 @pytest.mark.parametrize(
     ("layer", "mode", "reason"),
     [
-        (lambda: Halved(3, name="d"), "int8", "Halved is a subclass of Dense without a quantize method of its own"),
+        (lambda: Halved(3, name="d"), "int8", "Halved is a subclass of Dense without its own quantize method"),
         (lambda: Own(name="d"), "int4", "Own refuses: int8 only"),
         (lambda: layers.Dense(3, name="d", dtype="float16"), "int8", "refuses int8 for layers that compute in float16"),
         (lambda: layers.Conv1D(3, 1, name="d"), "int8", "Conv1D has no quantize method"),
         (lambda: layers.ReLU(name="d"), "int8", "it has no weights"),
     ],
 )
-def test_where_no_layer_can_be_quantised_the_reason_is_given(layer, mode, reason):
+def test_reason_is_given_if_no_layer_can_be_quantized(layer, mode, reason):
     x = keras.Input((2, 4), name="x")
     model = keras.Model(x, layer()(x), name="m")
 
-    with pytest.raises(EditError, match="no layer that matches can be quantised") as caught:
+    with pytest.raises(EditError, match="no matching layer can be quantized") as caught:
         ramet.edit(model, e.quantize("d", mode))
 
     assert reason in caught.value.found
     assert ramet.edit(model, e.quantize("d", mode, required=False)) is not model
 
 
-def test_a_layer_of_ones_own_is_quantised_by_its_own_method():
+def test_custom_layer_is_quantized_by_its_own_method():
     x = keras.Input((4,), name="x")
     model = keras.Model(x, Own(name="own")(x), name="m")
     model.get_layer("own").scale.assign([1.2, 2.7, 3.1, 0.4])
@@ -231,36 +231,34 @@ def test_a_layer_of_ones_own_is_quantised_by_its_own_method():
     np.testing.assert_array_equal(value(new.get_layer("own").scale), [1, 3, 3, 0])
 
 
-def test_float8_is_skipped_where_keras_cannot_do_it():
+def test_float8_is_skipped_if_keras_does_not_support_it():
     model = mixed()
     model.get_layer("head").enable_lora(2)
 
     skipped = {skip.path: skip.reason for skip in ramet.plan(model, e.quantize(mode="float8")).steps[0].skipped}
 
     assert skipped["head"] == "LoRA is enabled, and Keras has no float8 call with LoRA"
-    assert skipped["emb"] == "Keras cannot quantise a Embedding to float8"
+    assert skipped["emb"] == "Keras cannot quantize Embedding layers to float8"
 
 
-@pytest.mark.parametrize(
-    ("mode", "why"), [("int7", "knows no such mode"), ("gptq", "calibration"), (8, "no such mode")]
-)
-def test_other_modes_are_refused(mode, why):
+@pytest.mark.parametrize(("mode", "why"), [("int7", "has no such mode"), ("gptq", "calibration"), (8, "no such mode")])
+def test_unknown_modes_are_refused(mode, why):
     with pytest.raises(EditError, match=why) as caught:
         ramet.plan(small(), e.quantize(mode=mode))
     assert caught.value.expected == "'int8', 'float8', 'int4'"
 
 
-def test_a_class_that_would_load_float_layers_again_is_refused():
+def test_class_that_would_load_float_layers_is_refused():
     model = Tree(name="tree")
     model.build((None, 4))
 
     with pytest.raises(LostOnSaveError):
         ramet.edit(model, e.quantize())
     new = ramet.edit(model, e.quantize(), unsaved=True)
-    np.testing.assert_array_equal(value(new(floats(2, 4))), value(quantised_by_keras(model, "int8")(floats(2, 4))))
+    np.testing.assert_array_equal(value(new(floats(2, 4))), value(quantized_by_keras(model, "int8")(floats(2, 4))))
 
 
-def test_weights_that_a_plan_cannot_keep_tied_are_told():
+def test_plan_names_weights_that_are_no_longer_tied():
     x = keras.Input((4,), name="x")
     one, two = layers.Dense(4, name="one"), layers.Dense(4, name="two")
     model = keras.Model(x, two(one(x)), name="tied")
@@ -268,16 +266,16 @@ def test_weights_that_a_plan_cannot_keep_tied_are_told():
     two._kernel = one._kernel
     two._tracker.lock()
 
-    told = [touch.what for touch in ramet.plan(model, e.quantize()).steps[0].touched]
+    changes = [touch.what for touch in ramet.plan(model, e.quantize()).steps[0].touched]
 
-    assert told == ["Dense, quantised to int8, no longer tied"] * 2
+    assert changes == ["Dense, quantized to int8, no longer tied"] * 2
 
 
-# The way back.
+# Dequantization.
 
 
 def by_hand(layer, mode):
-    """The float kernel of a Dense that Keras quantised, from its whole numbers."""
+    """Compute the float kernel of a quantized Dense from its integers."""
     stored, scale = value(layer._kernel).astype("float64"), value(layer.kernel_scale).astype("float64")
     if mode == "int8":
         return stored / scale
@@ -292,9 +290,9 @@ def by_hand(layer, mode):
 
 
 @pytest.mark.parametrize("mode", ["int8", "int4"])
-def test_cast_gives_the_float_weights_that_quantised_ones_stand_for(mode):
+def test_cast_dequantizes_the_weights(mode):
     model = small()
-    plain = quantised_by_keras(model, mode)
+    plain = quantized_by_keras(model, mode)
     if mode == "int4" and value(plain.get_layer("a")._kernel).shape[0] != 4:
         pytest.skip("Keras before 3.13 packs along the other axis; a newer Keras lifts this")
 
@@ -309,7 +307,7 @@ def test_cast_gives_the_float_weights_that_quantised_ones_stand_for(mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_cast_model_is_the_float_model_again_but_for_the_rounding(mode):
+def test_cast_model_equals_the_float_model_up_to_rounding(mode):
     model = trained(mixed())
 
     new = edited(edited(model, e.quantize(mode=mode)), e.cast("float32"))
@@ -325,7 +323,7 @@ def test_a_cast_model_is_the_float_model_again_but_for_the_rounding(mode):
 
 
 @pytest.mark.parametrize("mode", ["int8", "int4"])
-def test_a_reversible_embedding_comes_back(mode):
+def test_reversible_embedding_is_dequantized(mode):
     if not hasattr(layers, "ReversibleEmbedding"):
         pytest.skip("Keras before 3.13 has no such layer; a newer Keras lifts this")
     x = keras.Input((3,), dtype="int32", name="x")
@@ -333,7 +331,7 @@ def test_a_reversible_embedding_comes_back(mode):
     model = keras.Model(x, layer(layer(x), reverse=True), name="m")
     before = [value(v) for v in model.variables]
 
-    new = edited(quantised_by_keras(model, mode), e.cast("float32"))
+    new = edited(quantized_by_keras(model, mode), e.cast("float32"))
 
     assert [v.path for v in new.variables] == [v.path for v in model.variables]
     for ours, theirs in zip(new.variables, before, strict=True):
@@ -341,11 +339,11 @@ def test_a_reversible_embedding_comes_back(mode):
         np.testing.assert_allclose(value(ours), theirs, rtol=0, atol=limit)
 
 
-def test_lora_stays_when_its_base_becomes_float():
+def test_lora_is_kept_if_its_base_becomes_float():
     model = small()
     model.get_layer("a").enable_lora(2)
     model.get_layer("a").lora_kernel_b.assign(floats(2, 6))
-    plain = quantised_by_keras(model, "int8")
+    plain = quantized_by_keras(model, "int8")
 
     new = edited(plain, e.cast("float32"))
 
@@ -358,9 +356,10 @@ def test_lora_stays_when_its_base_becomes_float():
     np.testing.assert_allclose(outputs(merged), outputs(new), atol=1e-5)
 
 
-def test_a_loaded_composite_layer_comes_back(tmp_path):
+def test_loaded_composite_layer_is_dequantized(tmp_path):
     new = edited(mixed(), e.quantize("mha"))
     new.save(tmp_path / "new.keras")
+    keras.utils.clear_session(free_memory=False)  # parts that a layer creates itself are named by number
     loaded = keras.models.load_model(tmp_path / "new.keras")
 
     back = edited(loaded, e.cast("float32"))
@@ -370,7 +369,7 @@ def test_a_loaded_composite_layer_comes_back(tmp_path):
     assert_saved(back)
 
 
-def test_a_layer_that_nobody_knows_how_to_turn_back_is_refused():
+def test_layer_with_unknown_storage_format_is_refused():
     model = small()
     model.get_layer("a").quantize("int8")
     model.get_layer("a").__class__ = type("Other", (layers.Dense,), {"quantize": lambda self, mode: None})
@@ -379,11 +378,11 @@ def test_a_layer_that_nobody_knows_how_to_turn_back_is_refused():
         ramet.plan(model, e.cast("float32"))
 
 
-# Other edits of quantised layers are right, or refused.
+# Other edits of quantized layers are correct or refused.
 
 
-def quantised(mode="int8"):
-    return quantised_by_keras(small(), mode)
+def quantized(mode="int8"):
+    return quantized_by_keras(small(), mode)
 
 
 @pytest.mark.parametrize("mode", ["int8", "int4"])
@@ -404,8 +403,8 @@ def quantised(mode="int8"):
     ],
     ids=repr,
 )
-def test_weights_of_a_quantised_layer_are_not_reshaped(edit, mode):
-    model = quantised(mode)
+def test_weights_of_a_quantized_layer_are_not_reshaped(edit, mode):
+    model = quantized(mode)
     before = [value(v) for v in model.variables]
 
     # An older Keras refuses other inputs before the weights are looked at.
@@ -417,8 +416,8 @@ def test_weights_of_a_quantised_layer_are_not_reshaped(edit, mode):
         np.testing.assert_array_equal(old, value(now))
 
 
-def test_settings_without_weights_can_be_changed():
-    model = quantised()
+def test_settings_without_effect_on_weights_can_be_changed():
+    model = quantized()
 
     new = edited(model, e.update("a", activation="tanh"), e.rename("b", "c"))
 
@@ -428,17 +427,17 @@ def test_settings_without_weights_can_be_changed():
     assert_saved(new)
 
 
-def test_a_float_layer_is_not_replaced_by_a_quantised_one_with_its_weights_rounded():
+def test_float_weights_are_not_rounded_into_a_quantized_layer():
     make = lambda old: layers.Dense(6, name="a", dtype="int8_from_float32")  # noqa: E731
 
-    with pytest.raises(EditError, match="quantised in another way"):
+    with pytest.raises(EditError, match="quantized in another way"):
         ramet.edit(small(), e.replace("a", make))
     new = ramet.edit(small(), e.replace("a", make, weights=False))
     assert new.get_layer("a").quantization_mode == "int8"
 
 
-def test_a_quantised_layer_is_replaced_by_one_quantised_alike():
-    model = quantised()
+def test_quantized_layer_is_replaced_by_one_of_the_same_mode():
+    model = quantized()
 
     new = edited(model, e.replace("a", lambda old: layers.Dense(6, name="a2", dtype="int8_from_float32")))
 
@@ -448,30 +447,30 @@ def test_a_quantised_layer_is_replaced_by_one_quantised_alike():
         )
 
 
-def test_fold_batchnorm_skips_quantised_layers_and_must_come_before_quantize():
+def test_fold_batchnorm_skips_quantized_layers_and_must_come_before_quantize():
     x = keras.Input((4,), name="x")
     model = keras.Model(x, layers.BatchNormalization(name="bn")(layers.Dense(3, name="d")(x)), name="m")
 
-    skipped = ramet.plan(quantised_by_keras(model, "int8"), e.fold_batchnorm()).steps[0].skipped
-    assert "'d' is quantised" in skipped[0].reason
-    with pytest.raises(EditError, match="before this one quantises it"):
+    skipped = ramet.plan(quantized_by_keras(model, "int8"), e.fold_batchnorm()).steps[0].skipped
+    assert "'d' is quantized" in skipped[0].reason
+    with pytest.raises(EditError, match="earlier edit quantizes it"):
         ramet.edit(model, e.quantize(), e.fold_batchnorm())
     folded = ramet.edit(model, e.fold_batchnorm(), e.quantize())
-    expected = quantised_by_keras(ramet.edit(model, e.fold_batchnorm()), "int8")
+    expected = quantized_by_keras(ramet.edit(model, e.fold_batchnorm()), "int8")
     assert_same_variables(folded, expected)
 
 
-def test_cast_and_quantize_of_one_layer_fight():
+def test_cast_and_quantize_of_one_layer_conflict():
     with pytest.raises(EditConflictError):
         ramet.edit(small(), e.cast("float16"), e.quantize())
 
 
-def test_fresh_weights_of_a_quantised_model_are_refused_because_they_would_be_zeros():
-    with pytest.raises(CannotCopyError, match="quantised to int8"):
-        ramet.clone(quantised(), weights="fresh")
+def test_fresh_weights_of_a_quantized_model_are_refused():
+    with pytest.raises(CannotCopyError, match="quantized to int8"):
+        ramet.clone(quantized(), weights="fresh")
 
 
-def test_cast_inside_a_composite_layer_is_not_passed_over_in_silence():
+def test_cast_inside_a_composite_layer_is_applied_or_refused():
     x = keras.Input((5, 4), name="x")
     model = keras.Model(x, layers.MultiHeadAttention(2, 3, name="mha")(x, x), name="m")
 
@@ -481,7 +480,7 @@ def test_cast_inside_a_composite_layer_is_not_passed_over_in_silence():
     assert new.get_layer("mha").query_dense.dtype_policy.name == "mixed_float16"
 
 
-def test_quantize_can_be_selected_by_class():
+def test_layers_are_quantized_by_class():
     new = edited(mixed(), e.quantize(of_class("Dense")))
 
     assert new.get_layer("head").quantization_mode == "int8"

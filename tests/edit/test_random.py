@@ -1,4 +1,4 @@
-"""Random graphs and random edits: what comes out is sound and runs, and the model passed in is never changed.
+"""Random graphs and random edits: results are sound and run, and the original never changes.
 
 More examples than the usual few, with failing ones made small:
 
@@ -72,7 +72,7 @@ def _edits(names):
 
 
 def _attempt(model, *edits):
-    """The edited twin, or the error; the model has not changed either way."""
+    """Return the edited twin or the error, and check that the model is not changed."""
     before = ramet.capture(model)
     try:
         return edited(model, *edits, unsaved=True), None
@@ -84,13 +84,13 @@ def _attempt(model, *edits):
 @pytest.mark.slow
 @several
 @given(functional_models(max_steps=4), _edits(tuple(MAKERS)))
-def test_any_edits_give_a_sound_model_or_a_reason(sketch, wanted):
+def test_random_edits_give_a_sound_model_or_an_error(sketch, wanted):
     sample = sketch.build()
     model, x = sample.model, sample.make_inputs(0)
     for name, number in wanted:
         new, error = _attempt(model, MAKERS[name](model, number))
         model = model if new is None else new
-        # What cannot be done is refused with a way out.
+        # Impossible edits are refused with a fix.
         assert error is None or (str(error).startswith("Cannot ") and error.fix)
     if not any("bfloat16" in str(op.dtype_policy) for _, op in ramet.capture(model).walk()):
         assert all(np.size(y) for y in outputs(model, x))
@@ -99,7 +99,7 @@ def test_any_edits_give_a_sound_model_or_a_reason(sketch, wanted):
 @pytest.mark.slow
 @several
 @given(functional_models(max_steps=4), _edits(PRESERVING))
-def test_edits_that_keep_the_function_keep_it(sketch, wanted):
+def test_preserving_edits_keep_the_outputs(sketch, wanted):
     sample = sketch.build()
     model, x = sample.model, sample.make_inputs(0)
     if any("bfloat16" in str(op.dtype_policy) for _, op in ramet.capture(model).walk()):
@@ -117,7 +117,7 @@ def test_edits_that_keep_the_function_keep_it(sketch, wanted):
 
 @several
 @given(functional_models(max_steps=3), _edits(tuple(MAKERS)))
-def test_all_at_once_or_a_conflict_and_the_plan_says_the_same(sketch, wanted):
+def test_edits_apply_together_or_conflict_in_plan_and_edit(sketch, wanted):
     model = sketch.build().model
     edits = [MAKERS[name](model, number) for name, number in wanted]
     new, error = _attempt(model, *edits)
@@ -132,13 +132,13 @@ def test_all_at_once_or_a_conflict_and_the_plan_says_the_same(sketch, wanted):
         assert str(error) == str(refusal)
         return
     if error is not None:
-        return  # only trying shows what a layer takes
+        return  # only a call shows what a layer accepts
     assert len(plan.steps) == len(edits)
     if not any(step.touched for step in plan.steps):
         assert ramet.capture(new) == ramet.capture(model)
 
 
-def test_a_name_counter_does_not_move_without_new_layers():
+def test_name_counters_do_not_advance_without_new_layers():
     x = keras.Input((5,), dtype="int32")
     model = keras.Model(x, layers.LSTM(2)(layers.Embedding(5, 2, mask_zero=True)(x)))
     ramet.edit(

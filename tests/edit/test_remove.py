@@ -1,4 +1,4 @@
-"""`remove`."""
+"""`remove`: consumers are rewired to the input of the removed layer."""
 
 import keras
 import numpy as np
@@ -21,18 +21,18 @@ def chain(*between):
     return keras.Model(x, layers.Dense(2, name="b")(y), name="chain")
 
 
-def test_a_middle_layer():
+def test_middle_layer_is_removed():
     new = assert_edited(
         chain(layers.ReLU(name="act"), layers.ELU(name="elu")), [e.remove("act")], chain(layers.ELU(name="elu"))
     )
     assert [layer.name for layer in new.layers] == ["x", "a", "elu", "b"]
 
 
-def test_two_in_a_row():
+def test_two_layers_in_a_row_are_removed():
     assert_edited(chain(layers.ReLU(name="act"), layers.ELU(name="elu")), [e.remove(["act", "elu"])], chain())
 
 
-def test_the_last_layer():
+def test_last_layer_is_removed():
     x = keras.Input((4,), name="x")
     expected = keras.Model(x, layers.ReLU(name="act")(layers.Dense(3, name="a")(x)), name="chain")
     new = assert_edited(chain(layers.ReLU(name="act")), [e.remove("b")], expected)
@@ -40,7 +40,7 @@ def test_the_last_layer():
 
 
 @needs_keras(3, 14, "a model whose output is its input is refused by Keras itself")
-def test_the_only_layer_leaves_the_input():
+def test_only_layer_is_removed():
     x = keras.Input((4,), name="x")
     model = keras.Model(x, layers.ReLU(name="act")(x), name="m")
 
@@ -50,7 +50,7 @@ def test_the_only_layer_leaves_the_input():
     assert_saved(new)
 
 
-def test_from_a_sequential():
+def test_layer_is_removed_from_a_sequential():
     def make(*between):
         stack = [keras.Input((4,), name="x"), layers.Dense(3, name="a"), *between, layers.Dense(2, name="b")]
         return keras.Sequential(stack, name="s")
@@ -59,7 +59,7 @@ def test_from_a_sequential():
     assert type(new) is keras.Sequential
 
 
-def test_at_every_level():
+def test_layers_are_removed_at_every_level():
     def make(*ends):
         def level(name, first):
             z = keras.Input((3,), name=f"{name}_in")
@@ -84,12 +84,12 @@ def shared(at=(1, 2)):
     return keras.Model([x, y], layers.Subtract(name="difference")(ends), name="siamese")
 
 
-def test_at_every_call():
+def test_shared_layer_is_removed_at_every_call():
     assert_edited(shared(), [e.remove("shared")], shared(at=()))
 
 
 @pytest.mark.parametrize(("chosen", "left"), [(1, 2), (2, 1), ("shared#2", 1)])
-def test_at_a_chosen_call(chosen, left):
+def test_shared_layer_is_removed_at_a_chosen_call(chosen, left):
     new = assert_edited(shared(), [e.remove("shared", calls=chosen)], shared(at=(left,)))
     assert len(new.weights) == 2
 
@@ -101,32 +101,32 @@ def residual(*, merge=True):
     return keras.Model(x, layers.Dense(2, name="b")(y), name="residual")
 
 
-def test_a_merge_with_the_input_that_is_kept():
+def test_merge_is_removed_and_the_chosen_input_kept():
     assert_edited(residual(), [e.remove("sum", keep=0)], residual(merge=False))
 
 
-def test_a_merge_without_saying_which_is_refused():
+def test_merge_without_keep_is_refused():
     with pytest.raises(ramet.errors.EditError) as caught:
         ramet.edit(residual(), e.remove("sum"))
 
     assert str(caught.value) == (
         "Cannot remove 'sum': it has 2 inputs and 1 outputs.\n"
-        "  expected: for each output one input that stands for it\n"
-        "  fix: say which: remove(..., keep=0) lets its first input stand for its output."
+        "  expected: one input to replace each output\n"
+        "  fix: choose the input: remove(..., keep=0) replaces the output by the first input."
     )
 
 
-def test_an_input_is_refused():
+def test_input_is_refused():
     with pytest.raises(ramet.errors.EditError) as caught:
         ramet.edit(residual(), e.remove("x"))
 
     assert str(caught.value) == (
-        "Cannot remove 'x': it takes nothing that could stand for its output, so what reads it would be cut off.\n"
+        "Cannot remove 'x': it has no input that could replace its output, so its consumers would be cut off.\n"
         "  fix: replace it instead."
     )
 
 
-def test_what_does_not_fit_without_the_layer_names_both_sides_and_shapes():
+def test_misfit_names_both_layers_and_shapes():
     model = chain(layers.Dense(5, name="wide"))
 
     with pytest.raises(ramet.errors.DoesNotFitError) as caught:
@@ -155,7 +155,7 @@ def through_a_file(model, tmp_path):
 
 
 @pytest.mark.parametrize("how", ["fresh", "loaded", "cloned"])
-def test_the_mask_of_a_masking_layer_goes_with_it(how, tmp_path):
+def test_mask_of_a_removed_layer_disappears(how, tmp_path):
     model = masked()
     model = {
         "fresh": lambda: model,
@@ -167,7 +167,7 @@ def test_the_mask_of_a_masking_layer_goes_with_it(how, tmp_path):
 
 
 @pytest.mark.parametrize("how", ["fresh", "loaded", "cloned"])
-def test_an_embedding_without_a_mask_leaves_none_behind(how, tmp_path):
+def test_embedding_without_a_mask_leaves_no_mask(how, tmp_path):
     def make(mask_zero):
         x = keras.Input((5,), dtype="int32", name="ids")
         y = layers.Embedding(6, 3, mask_zero=mask_zero, name="embed")(x)
@@ -188,7 +188,7 @@ def test_an_embedding_without_a_mask_leaves_none_behind(how, tmp_path):
     assert_edited(model, [e.update("embed", mask_zero=False)], make(mask_zero=False))
 
 
-def test_a_mask_that_the_user_passed_stays():
+def test_explicit_mask_is_kept():
     def make(*between):
         x = keras.Input((5, 3), name="x")
         valid = keras.Input((5,), dtype="bool", name="valid")
@@ -201,11 +201,11 @@ def test_a_mask_that_the_user_passed_stays():
     assert_edited(make(layers.Masking(name="masking")), [e.remove("masking")], make())
 
 
-def test_a_new_mask_is_found_where_there_was_none():
+def test_new_implicit_mask_is_used():
     assert_edited(masked(masking=False), [e.insert_before("rnn", lambda old: layers.Masking(name="masking"))], masked())
 
 
-def test_calls_that_are_left_out_are_forgotten():
+def test_removed_calls_are_forgotten():
     new = edited(scrambled(shared()), e.remove("shared", calls=1))
 
     layer = new.get_layer("shared")

@@ -1,4 +1,4 @@
-"""`rename` and `prefix`: names, and everything that is derived from them."""
+"""`rename` and `prefix`: names and everything derived from them."""
 
 import keras
 import numpy as np
@@ -24,7 +24,7 @@ def paths(model):
     return [variable.path for variable in model.variables]
 
 
-def test_a_layer_and_the_paths_of_its_variables():
+def test_layer_and_paths_of_its_variables_are_renamed():
     expected = nested(head="logits")
     new = assert_edited(
         nested(),
@@ -40,7 +40,7 @@ def test_a_layer_and_the_paths_of_its_variables():
         new.get_layer("head")
 
 
-def test_a_nested_model():
+def test_nested_model_is_renamed():
     expected = nested(inner="encoder")
     new = assert_edited(
         nested(),
@@ -51,7 +51,7 @@ def test_a_nested_model():
     assert paths(new) == paths(expected)
 
 
-def test_a_layer_inside_a_nested_model():
+def test_layer_inside_a_nested_model_is_renamed():
     expected = nested(dense="projection")
     new = assert_edited(
         nested(),
@@ -62,7 +62,7 @@ def test_a_layer_inside_a_nested_model():
     assert paths(new) == paths(expected)
 
 
-def test_two_layers_can_change_names():
+def test_two_layers_can_swap_names():
     x = keras.Input((4,), name="x")
     model = keras.Model(x, layers.Dense(2, name="b")(layers.Dense(3, name="a")(x)), name="m")
 
@@ -74,14 +74,14 @@ def test_two_layers_can_change_names():
     )
 
 
-def test_all_by_a_function():
+def test_names_can_come_from_a_function():
     new = edited(nested(), e.rename(of_class("Dense"), lambda old: f"{old}_v2"))
 
     assert [layer.name for layer in new.layers] == ["x", "inner", "head_v2"]
     assert [layer.name for layer in new.get_layer("inner").layers] == ["z", "d_v2"]
 
 
-def test_an_input_is_fed_by_its_new_name():
+def test_renamed_input_is_fed_by_its_new_name():
     x, y = keras.Input((4,), name="x"), keras.Input((4,), name="y")
     model = keras.Model({"x": x, "y": y}, layers.Subtract(name="s")([x, y]), name="m")
 
@@ -93,7 +93,7 @@ def test_an_input_is_fed_by_its_new_name():
     assert_saved(new)
 
 
-def test_an_input_of_a_sequential():
+def test_input_of_a_sequential_is_renamed():
     new = edited(
         keras.Sequential([keras.Input((4,), name="x"), layers.Dense(2, name="d")], name="s"), e.rename("x", "z")
     )
@@ -102,7 +102,7 @@ def test_an_input_of_a_sequential():
     assert_saved(new)
 
 
-def test_an_input_of_a_nested_model_that_is_called_with_a_dict_is_refused():
+def test_input_of_a_nested_model_called_with_a_dict_is_refused():
     z = keras.Input((4,), name="z")
     inner = keras.Model({"z": z}, layers.Dense(2, name="d")(z), name="inner")
     x = keras.Input((4,), name="x")
@@ -112,12 +112,12 @@ def test_an_input_of_a_nested_model_that_is_called_with_a_dict_is_refused():
         ramet.edit(model, e.rename("inner/z", "w"))
 
     assert str(caught.value) == (
-        "Cannot rename 'inner/z': 'inner' is called with a dict that names it.\n"
-        "  fix: rename inputs of the outermost model only, or flatten the model first."
+        "Cannot rename 'inner/z': 'inner' is called with a dict that uses its name as a key.\n"
+        "  fix: rename only inputs of the outermost model, or flatten the model first."
     )
 
 
-def test_prefix_names_everything_but_the_inputs():
+def test_prefix_renames_everything_but_inputs():
     expected = nested("pre_inner", "pre_d", "pre_head")
     carried = {
         f"{new}/{name}": f"{old}/{name}"
@@ -128,7 +128,7 @@ def test_prefix_names_everything_but_the_inputs():
     assert paths(new) == paths(expected)
 
 
-def test_prefix_leaves_the_parts_of_layers_to_their_owners():
+def test_prefix_skips_parts_named_by_their_owner():
     x = keras.Input((5, 4), name="x")
     model = keras.Model(x, layers.MultiHeadAttention(2, 3, name="mha")(x, x), name="attn")
 
@@ -138,7 +138,7 @@ def test_prefix_leaves_the_parts_of_layers_to_their_owners():
     assert_saved(new)
 
 
-def test_two_prefixed_twins_live_in_one_model():
+def test_two_prefixed_twins_fit_into_one_model():
     model = scrambled(nested())
     one, two = (ramet.edit(model, e.prefix(text)) for text in ("one_", "two_"))
     x = keras.Input((4,), name="x")
@@ -152,7 +152,7 @@ def test_two_prefixed_twins_live_in_one_model():
     assert all(not np.array_equal(old, value(now)) for old, now in zip(before, both.weights, strict=True))
 
 
-def test_torch_finds_the_parameters_under_their_new_paths(backend):
+def test_torch_parameters_have_their_new_paths(backend):
     if backend != "torch":
         pytest.skip("only torch has a registry of parameters; the run on torch covers it")
     new = edited(nested(), e.rename("inner", "encoder"), e.rename("head", "logits"))
@@ -165,7 +165,7 @@ def test_torch_finds_the_parameters_under_their_new_paths(backend):
     assert len(list(new.parameters())) == 4
 
 
-def test_a_summary_says_the_new_names():
+def test_summary_shows_the_new_names():
     lines = []
     edited(nested(), e.rename("head", "logits")).summary(print_fn=lambda text, **_: lines.append(text))
 
@@ -173,7 +173,7 @@ def test_a_summary_says_the_new_names():
     assert "head" not in "".join(lines)
 
 
-def test_inside_a_composite_layer_it_would_be_lost_on_save():
+def test_rename_inside_a_composite_layer_would_be_lost_on_save():
     x = keras.Input((5, 4), name="x")
     model = keras.Model(x, layers.MultiHeadAttention(2, 3, name="mha")(x, x), name="attn")
 
@@ -184,7 +184,7 @@ def test_inside_a_composite_layer_it_would_be_lost_on_save():
     assert "mha/q/kernel" in paths(new)
 
 
-def test_a_layer_of_a_backbone_with_its_own_config_is_kept_in_a_file():
+def test_renamed_layer_of_a_backbone_is_saved():
     x = keras.Input((4,), name="features")
     y = layers.Dense(3, name="one")(x)
     expected = keras.Model(x, layers.Dense(2, name="second")(y), name="backbone")
@@ -196,10 +196,10 @@ def test_a_layer_of_a_backbone_with_its_own_config_is_kept_in_a_file():
     )
 
 
-# Bad input.
+# Invalid names.
 
 
-def test_a_name_that_is_taken_is_refused():
+def test_taken_name_is_refused():
     x = keras.Input((4,), name="x")
     model = keras.Model(x, layers.Dense(2, name="b")(layers.Dense(3, name="a")(x)), name="m")
 
@@ -207,7 +207,7 @@ def test_a_name_that_is_taken_is_refused():
         ramet.edit(model, e.rename("a", "b"))
 
     assert str(caught.value) == (
-        "Cannot rename 'a' to 'b': the graph has an op of that name.\n  fix: choose another name."
+        "Cannot rename 'a' to 'b': the graph already has an op of that name.\n  fix: choose another name."
     )
 
 
@@ -215,17 +215,17 @@ def test_one_name_for_several_layers_is_refused():
     x = keras.Input((4,), name="x")
     model = keras.Model(x, layers.Dense(2, name="b")(layers.Dense(3, name="a")(x)), name="m")
 
-    with pytest.raises(ramet.errors.EditError, match="the graph has an op of that name"):
+    with pytest.raises(ramet.errors.EditError, match="the graph already has an op of that name"):
         ramet.edit(model, e.rename(of_class("Dense"), "same"))
 
 
 @pytest.mark.parametrize("name", ["", "a/b", None, 3])
-def test_what_is_no_name_is_refused(name):
+def test_invalid_name_is_refused(name):
     with pytest.raises(ramet.errors.EditError) as caught:
         ramet.edit(nested(), e.rename("head", lambda old: name))
 
     assert str(caught.value) == (
-        f"Cannot rename 'head' to {name!r}: a name is a text without '/'.\n  fix: choose another name."
+        f"Cannot rename 'head' to {name!r}: a name is a non-empty string without '/'.\n  fix: choose another name."
     )
 
 
@@ -243,7 +243,7 @@ def attention(dtype=None):
         [e.quantize(), e.prefix("my_")],
     ],
 )
-def test_a_quantised_layer_is_renamed_with_the_policies_that_name_its_parts(edits, tmp_path):
+def test_policy_maps_follow_a_renamed_quantized_layer(edits, tmp_path):
     model = attention()
     new = ramet.edit(model, *edits)
 
@@ -259,7 +259,7 @@ def test_a_quantised_layer_is_renamed_with_the_policies_that_name_its_parts(edit
     assert loaded.layers[1].query_dense.quantization_mode == "int8"
 
 
-def test_policies_found_by_patterns_follow_or_the_rename_is_refused():
+def test_policy_patterns_follow_or_the_rename_is_refused():
     half = keras.DTypePolicy("mixed_bfloat16")
     model = attention(keras.dtype_policies.DTypePolicyMap("float32", {".*mha/query": half, "mha/v.*": half}))
 

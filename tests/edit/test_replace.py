@@ -1,4 +1,4 @@
-"""`replace` and `wrap`."""
+"""`replace` and `wrap`: another layer in the place of one, or around it."""
 
 import keras
 import numpy as np
@@ -20,14 +20,14 @@ def small(middle=None):
     return keras.Model(x, layers.Dense(2, name="b")(y), name="small")
 
 
-def test_another_layer_stands_in_the_place_of_one():
+def test_layer_is_replaced():
     model = small()
 
     expected = small(layers.Activation("gelu", name="gelu"))
     assert_edited(model, [e.replace("act", lambda old: layers.Activation("gelu", name="gelu"))], expected)
 
 
-def test_the_function_is_given_the_twins_layer_never_the_originals():
+def test_function_gets_the_layer_of_the_twin():
     model = small()
     seen = []
 
@@ -42,7 +42,7 @@ def test_the_function_is_given_the_twins_layer_never_the_originals():
     assert new.get_layer("act").activation is keras.activations.gelu
 
 
-def test_weights_of_the_same_name_and_shape_are_taken_over():
+def test_weights_of_the_same_name_and_shape_are_carried_over():
     model = small()
 
     x = keras.Input((4,), name="x")
@@ -51,7 +51,7 @@ def test_weights_of_the_same_name_and_shape_are_taken_over():
     assert_edited(model, [e.replace("a", lambda old: layers.Dense(3, activation="tanh", name="a"))], expected)
 
 
-def test_weights_can_be_left_behind():
+def test_weights_are_fresh_with_weights_false():
     model = scrambled(small())
 
     new = edited(model, e.replace("a", lambda old: layers.Dense(3, name="a"), weights=False), seed=1)
@@ -60,7 +60,7 @@ def test_weights_can_be_left_behind():
     np.testing.assert_array_equal(value(new.get_layer("b").kernel), value(model.get_layer("b").kernel))
 
 
-def test_another_width_rebuilds_what_only_reads_it():
+def test_another_width_rebuilds_layers_without_weights():
     x = keras.Input((6, 4), name="x")
     y = layers.LSTM(5, return_sequences=True, name="rnn")(x)
     y = layers.GlobalAveragePooling1D(name="pool")(y)
@@ -92,7 +92,7 @@ def test_every_relu_becomes_gelu_at_every_level():
     assert type(new.get_layer("middle")) is keras.Sequential
 
 
-def test_a_sequential_stays_a_sequential():
+def test_sequential_stays_a_sequential():
     def make(act):
         return keras.Sequential(
             [keras.Input((4,), name="x"), layers.Dense(3, name="a"), act, layers.Dense(2, name="b")], name="s"
@@ -108,7 +108,7 @@ def test_a_sequential_stays_a_sequential():
     assert new.output_shape == (None, 3)
 
 
-def test_a_shared_layer_is_replaced_at_both_calls_by_one_layer():
+def test_shared_layer_is_replaced_by_one_layer():
     def make(shared):
         x = keras.Input((4,), name="x")
         y = keras.Input((4,), name="y")
@@ -122,7 +122,7 @@ def test_a_shared_layer_is_replaced_at_both_calls_by_one_layer():
     assert len(new.weights) == 2
 
 
-def test_a_layer_shared_between_levels_is_one_layer_afterwards():
+def test_layer_shared_between_levels_stays_shared():
     def make(shared):
         x = keras.Input((4,), name="x")
         inner_in = keras.Input((4,), name="inner_in")
@@ -138,7 +138,7 @@ def test_a_layer_shared_between_levels_is_one_layer_afterwards():
     assert new.get_layer("inner").get_layer("d") is new.get_layer("d")
 
 
-def test_a_layer_by_a_model():
+def test_layer_is_replaced_by_a_model():
     def block(name="block"):
         z = keras.Input((4,), name="z")
         return keras.Model(z, layers.Dense(3, name="inside")(z), name=name)
@@ -150,7 +150,7 @@ def test_a_layer_by_a_model():
     assert_edited(make(layers.Dense(3, name="a")), [e.replace("a", lambda old: block())], make(block()))
 
 
-def test_a_model_by_a_layer():
+def test_model_is_replaced_by_a_layer():
     def make(first):
         x = keras.Input((4,), name="x")
         return keras.Model(x, layers.Dense(2, name="b")(first(x)), name="m")
@@ -161,7 +161,7 @@ def test_a_model_by_a_layer():
     )
 
 
-def test_a_multi_output_layer():
+def test_layer_with_several_outputs_is_replaced():
     class Twice(layers.Layer):
         def call(self, pair):
             return pair[0] * 2, pair[1] * 2
@@ -192,10 +192,10 @@ def test_dict_inputs_and_outputs_keep_their_structure():
     )
 
 
-# Inside layers that hold layers.
+# Layers inside layers.
 
 
-def test_inside_time_distributed():
+def test_layer_inside_time_distributed_is_replaced():
     def make(inner):
         x = keras.Input((5, 4), name="x")
         return keras.Model(x, layers.TimeDistributed(inner, name="each")(x), name="steps")
@@ -207,7 +207,7 @@ def test_inside_time_distributed():
     )
 
 
-def test_inside_time_distributed_by_another_width():
+def test_layer_inside_time_distributed_gets_another_width():
     def make(inner):
         x = keras.Input((5, 4), name="x")
         y = layers.TimeDistributed(inner, name="each")(x)
@@ -221,7 +221,7 @@ def test_inside_time_distributed_by_another_width():
     assert new.output_shape == (None, 6)
 
 
-def test_a_sequential_inside_time_distributed():
+def test_sequential_inside_time_distributed_is_edited():
     def make(act):
         x = keras.Input((5, 4), name="x")
         inner = keras.Sequential([keras.Input((4,), name="z"), layers.Dense(3, name="d"), act], name="inner")
@@ -234,7 +234,7 @@ def test_a_sequential_inside_time_distributed():
     )
 
 
-def test_the_query_projection_inside_attention_is_refused_because_a_file_would_not_keep_it():
+def test_projection_inside_attention_would_be_lost_on_save():
     x = keras.Input((5, 4), name="x")
     model = keras.Model(x, layers.MultiHeadAttention(2, 3, name="mha")(x, x), name="attn")
 
@@ -251,9 +251,9 @@ def test_the_query_projection_inside_attention_is_refused_because_a_file_would_n
         ramet.edit(model, e.replace("mha/query", other))
 
     assert str(caught.value) == (
-        "Cannot edit 'mha/query': a saved file would not keep it, because MultiHeadAttention makes its parts itself.\n"
-        "  found:    made again from its config, its 'query' has other settings\n"
-        "  fix: pass unsaved=True for a model that is used but not saved, or write the change into the class."
+        "Cannot edit 'mha/query': a saved file would lose the edit, because MultiHeadAttention creates its own parts.\n"
+        "  found:    recreated from its config, its 'query' has other settings\n"
+        "  fix: pass unsaved=True for a model that is used but not saved, or change the class itself."
     )
 
     new = edited(scrambled(model), e.replace("mha/query", other), unsaved=True)
@@ -280,7 +280,7 @@ class Composed(keras.Model):
         return {name: head(x) for name, head in self.heads.items()}
 
 
-def test_lists_and_dicts_of_a_subclassed_model():
+def test_layers_in_lists_and_dicts_are_replaced():
     model = Composed(name="composed")
     model(floats(2, 4))
     scrambled(model)
@@ -303,7 +303,7 @@ def test_lists_and_dicts_of_a_subclassed_model():
     assert len(new.weights) == len({id(w) for w in new.weights}) == 10
 
 
-def test_a_composite_layer_that_is_given_its_parts_keeps_them_in_a_file():
+def test_composite_layer_that_takes_its_parts_saves_them():
     @keras.saving.register_keras_serializable("ramet_tests")
     class Around(layers.Layer):
         def __init__(self, inner, **kwargs):
@@ -335,7 +335,7 @@ def test_a_composite_layer_that_is_given_its_parts_keeps_them_in_a_file():
     )
 
 
-def test_a_backbone_with_its_own_config_becomes_a_plain_functional_model():
+def test_backbone_becomes_a_plain_functional_model():
     model = Backbone(name="backbone")
     model.compile("adam", "mse")
     model.fit(floats(4, 4), floats(4, 2), verbose=0)
@@ -353,7 +353,7 @@ def test_a_backbone_with_its_own_config_becomes_a_plain_functional_model():
     new.fit(floats(4, 4), floats(4, 2), verbose=0)
 
 
-def test_a_nested_backbone_becomes_plain_and_the_model_around_it_stays():
+def test_nested_backbone_becomes_plain_and_its_owner_stays():
     def make(inner):
         x = keras.Input((4,), name="x")
         return keras.Model(x, layers.Dense(2, name="head")(inner(x)), name="m")
@@ -371,7 +371,7 @@ def test_a_nested_backbone_becomes_plain_and_the_model_around_it_stays():
 # Names.
 
 
-def test_new_layers_that_keras_named_get_free_names():
+def test_automatic_names_of_new_layers_are_made_unique():
     x = keras.Input((4,), name="x")
     y = layers.ReLU(name="activation")(x)
     model = keras.Model(x, layers.ReLU(name="act_2")(layers.ReLU(name="act_1")(y)), name="m")
@@ -383,21 +383,21 @@ def test_new_layers_that_keras_named_get_free_names():
     assert [type(layer).__name__ for layer in new.layers] == ["InputLayer", "ReLU", "Activation", "Activation"]
 
 
-def test_a_name_that_the_user_gave_twice_is_refused():
+def test_duplicate_explicit_name_is_refused():
     with pytest.raises(ramet.errors.EditError) as caught:
         ramet.edit(small(), e.replace("act", lambda old: layers.ReLU(name="b")))
 
     assert str(caught.value) == (
-        "Cannot put 'b' at 'act': the graph has an op of that name.\n"
+        "Cannot put 'b' at 'act': the graph already has an op of that name.\n"
         "  found:    a new ReLU called 'b'\n"
-        "  fix: give the new layer another name, or none: then a free one is found."
+        "  fix: give the new layer another name, or none: then a free one is chosen."
     )
 
 
 # Wrapping.
 
 
-def test_wrap_holds_the_twins_layer_with_its_weights():
+def test_wrapper_holds_the_layer_of_the_twin():
     x = keras.Input((5, 4), name="x")
     model = keras.Model(x, layers.LSTM(3, return_sequences=True, name="rnn")(x), name="m")
 
@@ -414,7 +414,7 @@ def test_wrap_holds_the_twins_layer_with_its_weights():
     assert_saved(new)
 
 
-def test_wrap_with_spectral_normalization():
+def test_layer_is_wrapped_in_spectral_normalization():
     def make(wrapped):
         x = keras.Input((4,), name="x")
         return keras.Model(x, wrapped(layers.Dense(3, name="a"))(x), name="m")
@@ -428,7 +428,7 @@ def test_wrap_with_spectral_normalization():
     assert "sn/a/kernel" in variables(new)
 
 
-def test_wrap_inside_a_subclassed_model():
+def test_layer_of_a_subclassed_model_is_wrapped():
     class Holder(keras.Model):
         def __init__(self):
             super().__init__(name="holder")
@@ -455,18 +455,18 @@ def test_wrap_inside_a_subclassed_model():
     np.testing.assert_array_equal(value(new(x)), value(model.block.second(model.block.first(x) * 2)))
 
 
-def test_a_wrapper_without_the_layer_is_refused():
+def test_wrapper_without_the_layer_is_refused():
     with pytest.raises(ramet.errors.EditError) as caught:
         ramet.edit(small(), e.wrap("a", lambda old: layers.Dense(3)))
 
     assert str(caught.value) == (
         "Cannot wrap 'a': the new layer does not hold the old one.\n"
         "  found:    a Dense without it\n"
-        "  fix: build the wrapper around the layer that the function is given, or use replace."
+        "  fix: build the wrapper around the layer passed to the function, or use replace."
     )
 
 
-def test_a_mask_that_the_user_passed_is_never_dropped():
+def test_explicit_mask_is_never_dropped():
     x, mask = keras.Input((5, 4), name="x"), keras.Input((5,), dtype="bool", name="mask")
     model = keras.Model([x, mask], layers.LSTM(4, name="lstm")(x, mask=mask), name="m")
 

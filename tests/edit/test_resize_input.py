@@ -1,4 +1,4 @@
-"""`resize_input`: another input shape, with the weights."""
+"""`resize_input`: change the shape of an input, with the weights."""
 
 import keras
 import numpy as np
@@ -25,12 +25,12 @@ def test_another_size_keeps_all_weights(shape):
     assert_edited(conv(), [e.resize_input(shape)], conv(shape))
 
 
-def test_any_size():
+def test_size_can_be_left_open():
     new = assert_edited(conv(), [e.resize_input((None, None, 3))], conv((None, None, 3)))
     assert new.input_shape == (None, None, None, 3)
 
 
-def test_a_fourth_channel_is_refused_without_a_policy():
+def test_another_channel_is_refused_without_a_policy():
     with pytest.raises(ramet.errors.RametError) as caught:
         ramet.edit(conv(), e.resize_input((8, 8, 4)))
 
@@ -41,7 +41,7 @@ def test_a_fourth_channel_is_refused_without_a_policy():
 
 
 @pytest.mark.parametrize("policy", ["pad", "mean", "repeat", "fresh"])
-def test_a_fourth_channel_with_a_policy(policy):
+def test_another_channel_is_added_with_a_policy(policy):
     model = scrambled(conv())
 
     new = assert_edited(model, [e.resize_input((8, 8, 4), weights=policy)], conv((8, 8, 4)), seed=1)
@@ -54,7 +54,7 @@ def test_a_fourth_channel_with_a_policy(policy):
     np.testing.assert_allclose(now, np.concatenate([old, added[policy]], 2), rtol=1e-6)
 
 
-def test_fewer_channels():
+def test_channels_are_removed_with_a_policy():
     model = scrambled(conv())
 
     new = assert_edited(model, [e.resize_input((8, 8, 1), weights="slice")], conv((8, 8, 1)))
@@ -62,7 +62,7 @@ def test_fewer_channels():
     np.testing.assert_array_equal(value(new.get_layer("stem").kernel), value(model.get_layer("stem").kernel)[:, :, :1])
 
 
-def test_a_dense_layer_behind_a_flatten():
+def test_dense_layer_after_flatten_follows_positions():
     def make(shape):
         x = keras.Input(shape, name="x")
         return keras.Model(x, layers.Dense(2, name="head")(layers.Flatten(name="flat")(x)), name="m")
@@ -72,7 +72,7 @@ def test_a_dense_layer_behind_a_flatten():
     assert_edited(make((4, 2)), [e.resize_input((6, 2), weights="pad")], make((6, 2)))
 
 
-def test_one_of_several_inputs():
+def test_one_of_several_inputs_is_resized():
     def make(size):
         x, y = keras.Input((size, 3), name="x"), keras.Input((3,), name="y")
         z = layers.GlobalAveragePooling1D(name="pool")(x)
@@ -81,7 +81,7 @@ def test_one_of_several_inputs():
     assert_edited(make(4), [e.resize_input((7, 3), input="x")], make(7))
 
 
-def test_through_a_nested_model():
+def test_size_passes_through_a_nested_model():
     def make(shape):
         x = keras.Input(shape, name="x")
         return keras.Model(x, conv(shape)(x), name="outer")
@@ -89,7 +89,7 @@ def test_through_a_nested_model():
     assert_edited(make((8, 8, 3)), [e.resize_input((10, 12, 3))], make((10, 12, 3)))
 
 
-def test_channels_through_a_nested_model():
+def test_channels_pass_through_a_nested_model():
     def make(shape):
         x = keras.Input(shape, name="x")
         return keras.Model(x, conv(shape)(x), name="outer")
@@ -97,7 +97,7 @@ def test_channels_through_a_nested_model():
     assert_edited(make((8, 8, 3)), [e.resize_input((8, 8, 4), weights="mean")], make((8, 8, 4)))
 
 
-def test_a_sequential():
+def test_sequential_is_resized():
     def make(size):
         return keras.Sequential(
             [keras.Input((size, 3), name="x"), layers.Conv1D(4, 2, name="c"), layers.GlobalMaxPooling1D(name="p")],
@@ -108,7 +108,7 @@ def test_a_sequential():
     assert type(new) is keras.Sequential
 
 
-def test_together_with_another_head():
+def test_resize_works_together_with_swap_head():
     x = keras.Input((12, 12, 3), name="image")
     y = layers.GlobalAveragePooling2D(name="pool")(
         layers.BatchNormalization(name="bn")(layers.Conv2D(4, 3, name="stem")(x))
@@ -117,7 +117,7 @@ def test_together_with_another_head():
     assert_edited(conv(), [e.resize_input((12, 12, 3)), e.swap_head(7)], expected)
 
 
-def test_the_optimizer_goes_on_where_shapes_are_the_same():
+def test_optimizer_keeps_slots_of_unchanged_shapes():
     model = conv()
     model.compile(keras.optimizers.Adam(0.1), "mse", run_eagerly=True)
     model.fit(floats(2, 8, 8, 3), floats(2, 2), verbose=0)
@@ -144,23 +144,23 @@ def test_several_inputs_need_a_name():
         ramet.edit(model, e.resize_input((4,)))
 
     assert str(caught.value) == (
-        "Cannot resize the input of 'm': it has the inputs 'x', 'y'.\n  fix: say which: resize_input(shape, input='name')."
+        "Cannot resize the input of 'm': it has the inputs 'x', 'y'.\n  fix: choose one: resize_input(shape, input='name')."
     )
 
 
-def test_another_number_of_sizes():
+def test_wrong_number_of_sizes_is_refused():
     with pytest.raises(ramet.errors.EditError) as caught:
         ramet.edit(conv(), e.resize_input((8, 8)))
 
     assert str(caught.value) == (
         "Cannot resize 'image' to (8, 8): it needs 3 sizes, without the batch.\n"
         "  expected: a shape like (8, 8, 3)\n"
-        "  fix: pass as many sizes; None for any."
+        "  fix: pass that many sizes; None for any size."
     )
 
 
 @needs_keras(3, 15, "a convolution takes an input that is smaller than its kernel")
-def test_a_size_that_is_too_small_says_which_layer_refused_it():
+def test_too_small_size_names_the_layer_that_refuses_it():
     with pytest.raises(ramet.errors.RebuildError) as caught:
         ramet.edit(conv(), e.resize_input((2, 2, 3)))
 
@@ -168,7 +168,7 @@ def test_a_size_that_is_too_small_says_which_layer_refused_it():
     assert "'image' of shape (None, 2, 2, 3)" in caught.value.summary
 
 
-def test_a_subclassed_model():
+def test_subclassed_model_is_refused():
     class Sub(keras.Model):
         def call(self, x):
             return x

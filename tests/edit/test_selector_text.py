@@ -1,12 +1,11 @@
-"""Selectors read from text."""
+"""Selectors read from text. The text is parsed, never evaluated."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ramet import anything, feeds, named, nth, of_class, reads, with_config
-from ramet._edit.selector_text import read_selector
-from ramet._edit.selector_token import SelectorTextError
+from ramet._edit.selector_text import SelectorTextError, read_selector
 
 pytestmark = pytest.mark.no_backend
 
@@ -38,7 +37,7 @@ pytestmark = pytest.mark.no_backend
         (r"named('it\'s')", named("it's")),
     ],
 )
-def test_a_text_is_the_selector_it_says(text, selector):
+def test_text_is_read_as_a_selector(text, selector):
     assert read_selector(text) == selector
 
 
@@ -64,41 +63,81 @@ SELECTORS = st.recursive(
 
 
 @given(SELECTORS)
-def test_what_a_selector_prints_reads_as_itself(selector):
+def test_code_of_a_selector_is_read_as_the_selector(selector):
     assert read_selector(repr(selector)) == selector
 
 
 @pytest.mark.parametrize(
-    ("text", "place", "reason"),
+    ("text", "position", "reason"),
     [
-        ("of_class('A') & of_clas('B')", 16, "there is no selector 'of_clas'"),
-        ("where('x')", 0, "'where' takes a function, and a recipe runs no code"),
-        ("of_class(keras.layers.Dense)", 9, "'keras.layers.Dense' has no quotes"),
-        ("named('a'", 9, "it ends where ')' should be"),
-        ("'a' 'b'", 4, "''b'' stands where the end, '&' or '|' should be"),
-        ("a & 'b'", 0, "'a' is no selector on its own"),
+        ("of_class('A') & of_clas('B')", 16, "unknown selector 'of_clas'"),
+        ("where('x')", 0, "'where' takes a function, but recipes do not run code"),
+        ("of_class(keras.layers.Dense)", 9, "'keras.layers.Dense' is not in quotes"),
+        ("named('a'", 5, "'(' was never closed"),
+        ("'a' 'b'", 0, "expected one string in plain quotes"),
+        ("named(r'a')", 6, "expected one string in plain quotes"),
+        ("named(b'a')", 6, "expected a value, found 'b'a''"),
+        ("named(f'{a}')", 6, "expected a value, found 'f'{a}''"),
+        ("a & 'b'", 0, "'a' is not a selector"),
+        ("  'é' & keras.x", 8, "'keras.x' is not a selector"),
         ("named(3)", 0, "it is not a string"),
-        ("'a' & nth()", 6, "it says nothing about the ops that are meant"),
-        ("named('x') ; 'y'", 11, "';' means nothing in a selector"),
-        ("'a' & ", 6, "it ends where a selector should be"),
-        ("  ", 0, "it is empty"),
-        ("(" * 99, 50, "it is nested more than 50 levels deep"),
-        ("with_config({1: 2})", 13, "a setting has a name in quotes"),
+        ("'a' & nth()", 6, "it needs at least one argument"),
+        ("named('x') ; 'y'", 11, "invalid syntax"),
+        (" named('x') # 'y'", 12, "unexpected character '#'"),
+        ("('é') # | 'y'", 6, "unexpected character '#'"),
+        ("named('x", 6, "unterminated string literal"),
+        ("named('x\ny')", 0, "a string cannot span several lines"),
+        ("'a' & ", 5, "invalid syntax"),
+        ("of_class('A') of_class('B')", 14, "invalid syntax"),
+        ("'a') & ('b'", 3, "unmatched ')'"),
+        ("  ", 0, "the selector is empty"),
+        ("reads(" * 60 + "'a'" + ")" * 60, 306, "the selector is nested more than 50 levels deep"),
+        ("~" * 99 + "'a'", 51, "the selector is nested more than 50 levels deep"),
+        ("'a' | " * 1000 + "'b'", 0, "the selector is too long"),
+        ("with_config({1: 2})", 12, "the names of settings must be in quotes"),
+        ("with_config({**{}})", 0, "expected a value"),
+        ("with_config(**{'a': 1})", 0, "expected a value, found '**'"),
+        ("named(*['a'])", 6, "expected a value, found '*['a']'"),
+        ("'a' - 'b' | 'c'", 0, "expected a selector, found ''a' - 'b''"),
+        ("named('a').parts | 'b'", 0, "'named('a').parts' is not a selector"),
+        ("named('a')('b')", 0, "unknown selector 'named('a')'"),
+        ("with_config(x=1 + 1)", 14, "expected a value, found '1 + 1'"),
+        ("with_config(x=1j)", 14, "expected a value, found '1j'"),
+        ("with_config(x=[y for y in z])", 14, "expected a value, found '[y for y in z]'"),
+        ("reads('a', 'b')", 0, "invalid arguments (reads() takes 1 positional argument but 2 were given)"),
     ],
 )
-def test_a_text_that_is_no_selector_is_refused_at_the_character_that_is_wrong(text, place, reason):
-    with pytest.raises(SelectorTextError) as told:
+def test_text_that_is_not_a_selector_is_refused_with_the_position(text, position, reason):
+    with pytest.raises(SelectorTextError) as caught:
         read_selector(text)
 
-    assert (told.value.place, str(told.value)) == (place, reason)
+    assert (caught.value.position, str(caught.value)) == (position, reason)
+
+
+@pytest.mark.parametrize(
+    "text", ["(" * 999, "~" * 4900 + "'a'", "named(" + "[" * 99 + "]" * 99 + ")", "'\ud800' & 'a'", "'\0' & 'a'"]
+)
+def test_hostile_text_is_refused(text):
+    with pytest.raises(SelectorTextError):
+        read_selector(text)
+
+
+def test_long_chain_is_read():
+    text = " | ".join(["'a'"] * 800)
+
+    assert len(read_selector(text).parts) == 800
+
+
+def test_selector_may_span_lines():
+    assert read_selector("\n  'a'\n  | of_class(\n'B')\n") == named("a") | of_class("B")
 
 
 @given(st.text("named('x)&|~,=[]{}1.:\" \\"))
 def test_any_text_is_read_or_refused(text):
-    place = 0
+    position = 0
     try:
         read_selector(text)
     except SelectorTextError as error:
-        place = error.place
+        position = error.position
 
-    assert 0 <= place <= len(text)
+    assert 0 <= position <= len(text)

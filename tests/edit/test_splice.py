@@ -1,4 +1,4 @@
-"""`splice`: what lies between two layers, replaced by a layer or a model."""
+"""`splice`: replace everything between two layers by a layer or a model."""
 
 import keras
 import pytest
@@ -27,7 +27,7 @@ def middle():
     return layers.Dense(5, name="m1"), layers.ReLU(name="m2"), layers.Dense(3, name="m3")
 
 
-def test_three_layers_by_one():
+def test_three_layers_are_replaced_by_one():
     assert_edited(
         chain(*middle()),
         [e.splice("a", "b", lambda old: layers.Dense(3, name="new"))],
@@ -35,17 +35,17 @@ def test_three_layers_by_one():
     )
 
 
-def test_three_layers_by_a_model():
+def test_three_layers_are_replaced_by_a_model():
     assert_edited(chain(*middle()), [e.splice("a", "b", lambda old: block())], chain(block()))
 
 
-def test_the_layer_itself_may_be_given():
+def test_layer_can_be_passed_instead_of_a_function():
     assert_edited(
         chain(*middle()), [e.splice("a", "b", layers.Dense(3, name="new"))], chain(layers.Dense(3, name="new"))
     )
 
 
-def test_the_function_is_given_the_layers_that_go():
+def test_function_gets_the_removed_layers():
     seen = []
 
     def fewer(old):
@@ -61,18 +61,18 @@ def test_the_function_is_given_the_layers_that_go():
     assert seen[0] is not model.get_layer("m1")
 
 
-def test_nothing_between_is_an_insertion():
+def test_adjacent_layers_get_an_insertion():
     assert_edited(chain(), [e.splice("a", "b", layers.ELU(name="elu"))], chain(layers.ELU(name="elu")))
 
 
-def test_a_name_that_becomes_free_can_be_used_again():
+def test_name_of_a_removed_layer_can_be_reused():
     assert_edited(
         chain(*middle()), [e.splice("a", "b", lambda old: layers.Dense(3, name="m1"))], chain(layers.Dense(3, name="m1")),
         fresh=["m1/kernel", "m1/bias"],
     )  # fmt: skip
 
 
-def test_a_residual_block_with_its_branches():
+def test_residual_block_is_replaced_with_its_branches():
     def make(body):
         x = keras.Input((4,), name="x")
         y = layers.Dense(3, name="a")(x)
@@ -86,7 +86,7 @@ def test_a_residual_block_with_its_branches():
     assert_edited(make(residual), [e.splice("a", "b", block())], make(block()))
 
 
-def test_a_skip_connection_around_the_block_stays():
+def test_skip_connection_around_the_block_is_kept():
     def make(body):
         x = keras.Input((4,), name="x")
         y = layers.Dense(3, name="a")(x)
@@ -98,7 +98,7 @@ def test_a_skip_connection_around_the_block_stays():
     )
 
 
-def test_inside_a_nested_model():
+def test_block_inside_a_nested_model_is_replaced():
     def make(*between):
         inner = chain(*between)
         x = keras.Input((4,), name="x")
@@ -109,7 +109,7 @@ def test_inside_a_nested_model():
     )
 
 
-def test_in_a_sequential():
+def test_block_in_a_sequential_is_replaced():
     def make(*between):
         stack = [keras.Input((4,), name="x"), layers.Dense(3, name="a"), *between, layers.Dense(2, name="b")]
         return keras.Sequential(stack, name="s")
@@ -121,7 +121,7 @@ def test_in_a_sequential():
 # Bad input.
 
 
-def test_two_models_are_refused():
+def test_layers_of_two_models_are_refused():
     inner = chain(*middle())
     x = keras.Input((4,), name="x")
     model = keras.Model(x, layers.Softmax(name="p")(inner(x)), name="outer")
@@ -135,35 +135,35 @@ def test_two_models_are_refused():
     )
 
 
-def test_the_wrong_order_is_refused():
+def test_wrong_order_is_refused():
     with pytest.raises(ramet.errors.EditError) as caught:
         ramet.edit(chain(*middle()), e.splice("b", "a", layers.ELU()))
 
     assert str(caught.value) == (
-        "Cannot splice between 'b' and 'a': nothing of the first arrives at the second.\n"
-        "  fix: give the op that comes first in the model as `after`."
+        "Cannot splice between 'b' and 'a': the second does not depend on the first.\n"
+        "  fix: pass the op that comes first in the model as `after`."
     )
 
 
-def test_several_layers_are_refused():
+def test_several_matches_are_refused():
     with pytest.raises(ramet.errors.EditError) as caught:
         ramet.edit(chain(*middle()), e.splice("m*", "b", layers.ELU()))
 
     assert str(caught.value) == (
-        "Cannot splice: `after` means 3 ops.\n  found:    'm1', 'm2', 'm3'\n  fix: name one op."
+        "Cannot splice: `after` matches 3 ops.\n  found:    'm1', 'm2', 'm3'\n  fix: name one op."
     )
 
 
-def test_a_block_that_does_not_fit_names_both_sides():
+def test_misfit_names_both_layers():
     with pytest.raises(ramet.errors.DoesNotFitError) as caught:
         ramet.edit(chain(*middle()), e.splice("a", "b", layers.Dense(7, name="wide")))
 
-    assert caught.value.summary == "Cannot edit 'chain': 'b' does not take what 'wide' gives."
+    assert caught.value.summary == "Cannot edit 'chain': 'b' does not accept the output of 'wide'."
     assert caught.value.expected == "(None, 3) from 'm3', as before"
     assert caught.value.found.startswith("(None, 7) from 'wide'; ValueError: ")
 
 
-def test_a_value_that_is_read_elsewhere_stays_where_it_is():
+def test_output_that_is_used_elsewhere_is_kept():
     def make(body):
         x = keras.Input((4,), name="x")
         y = layers.Dense(3, name="a")(x)
@@ -171,7 +171,7 @@ def test_a_value_that_is_read_elsewhere_stays_where_it_is():
         z = layers.Dense(3, name="b")(body(y, inside))
         return keras.Model(x, [z, layers.Softmax(name="side")(inside)], name="m")
 
-    # What lies between is not gone as long as something else reads it.
+    # Layers in between stay as long as something else uses them.
     assert_edited(
         make(lambda y, inside: inside),
         [e.splice("a", "b", layers.ELU(name="elu"))],

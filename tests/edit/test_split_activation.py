@@ -1,4 +1,4 @@
-"""`split_activation`: a layer's activation as a layer of its own."""
+"""`split_activation`: turn a layer's activation into a layer of its own."""
 
 import keras
 import pytest
@@ -31,7 +31,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_each_kind_of_layer(case):
+def test_activation_of_each_kind_of_layer_is_split(case):
     shape, make = CASES[case]
     assert_edited(
         on(shape, make(activation="relu")),
@@ -40,7 +40,7 @@ def test_each_kind_of_layer(case):
     )
 
 
-def test_a_shared_layer_has_a_shared_activation():
+def test_shared_layer_gets_a_shared_activation():
     def make(dense, after):
         x, y = keras.Input((4,), name="x"), keras.Input((4,), name="y")
         return keras.Model([x, y], layers.Add(name="sum")([after(dense(x)), after(dense(y))]), name="m")
@@ -52,7 +52,7 @@ def test_a_shared_layer_has_a_shared_activation():
     )
 
 
-def test_at_every_level_and_in_a_sequential():
+def test_activations_are_split_at_every_level_and_in_a_sequential():
     inner = keras.Sequential([keras.Input((3,), name="z"), layers.Dense(3, activation="relu", name="d")], name="inner")
     x = keras.Input((3,), name="x")
     model = scrambled(keras.Model(x, inner(x), name="outer"))
@@ -65,14 +65,14 @@ def test_at_every_level_and_in_a_sequential():
     assert_saved(new)
 
 
-def test_an_activation_layer_or_object():
+def test_activation_may_be_a_layer_or_an_object():
     new = edited(on((4,), layers.Dense(3, activation=layers.LeakyReLU(0.3), name="w")), e.split_activation())
 
     assert [layer.name for layer in new.layers] == ["x", "w", "w_activation"]
     assert_saved(new)
 
 
-def test_what_is_inserted_after_the_layer_comes_after_its_activation():
+def test_inserted_layer_comes_after_the_activation():
     assert_edited(
         on((4,), layers.Dense(3, activation="relu", name="w")),
         [e.insert_after("w", lambda old: layers.LayerNormalization(name="norm")), e.split_activation()],
@@ -85,7 +85,7 @@ def test_what_is_inserted_after_the_layer_comes_after_its_activation():
     )
 
 
-def test_a_name_that_is_taken():
+def test_taken_name_gets_a_number():
     model = on((4,), layers.Dense(3, activation="relu", name="w"), layers.ELU(name="w_activation"))
 
     new = edited(model, e.split_activation())
@@ -103,11 +103,11 @@ def test_recurrent_layers_and_parts_of_layers_are_skipped_with_a_reason():
 
     reasons = {skip.path: skip.reason for skip in skipped}
     assert reasons["rnn"] == "a LSTM uses its activation inside"
-    assert reasons["each/inner"] == "it is called by the code of the layer it is inside of"
+    assert reasons["each/inner"] == "it is called by the code of the layer around it"
     assert ramet.capture(edited(model, e.split_activation())) == ramet.capture(model)
 
 
-def test_in_mixed_precision_the_numbers_stay():
+def test_outputs_are_the_same_in_mixed_precision():
     x = keras.Input((4,), name="x")
     model = scrambled(
         keras.Model(x, layers.Dense(3, activation="softmax", dtype="mixed_float16", name="w")(x), name="m")

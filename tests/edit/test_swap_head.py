@@ -1,4 +1,4 @@
-"""`swap_head`: another number of classes."""
+"""`swap_head`: change the number of classes."""
 
 import keras
 import numpy as np
@@ -20,11 +20,11 @@ def classifier(classes=3, *behind, **settings):
     return keras.Model(x, y, name="classifier")
 
 
-def test_another_number_of_classes():
+def test_number_of_classes_changes():
     assert_edited(classifier(3), [e.swap_head(10)], classifier(10))
 
 
-def test_as_many_classes_are_new_ones_too():
+def test_same_number_of_classes_gets_new_weights():
     model = scrambled(classifier(3))
 
     new = edited(model, e.swap_head(3), seed=4)
@@ -34,7 +34,7 @@ def test_as_many_classes_are_new_ones_too():
     np.testing.assert_array_equal(value(new.get_layer("logits").bias), np.zeros(3))
 
 
-def test_a_seed_makes_the_new_weights_repeatable():
+def test_seed_makes_the_new_weights_repeatable():
     one, two, other = (edited(classifier(3), e.swap_head(7), seed=seed) for seed in (1, 1, 2))
 
     kernels = [value(model.get_layer("logits").kernel) for model in (one, two, other)]
@@ -42,14 +42,14 @@ def test_a_seed_makes_the_new_weights_repeatable():
     assert not np.array_equal(kernels[0], kernels[2])
 
 
-def test_another_activation():
+def test_activation_can_be_changed():
     assert_edited(
         classifier(3), [e.swap_head(10, activation="softmax")], classifier(10, activation="softmax"),
     )  # fmt: skip
 
 
 @pytest.mark.parametrize(("policy", "classes"), [("slice", 2), ("pad", 5), ("mean", 5), ("repeat", 6)])
-def test_the_old_classes_can_stay(policy, classes):
+def test_old_classes_can_be_kept(policy, classes):
     model = scrambled(classifier(3))
 
     new = edited(model, e.swap_head(classes, weights=policy))
@@ -60,7 +60,7 @@ def test_the_old_classes_can_stay(policy, classes):
     assert new.output_shape == (None, classes)
 
 
-def test_what_stands_behind_the_head_stays_there():
+def test_layers_after_the_head_are_kept():
     assert_edited(
         classifier(3, layers.Dropout(0.0, name="drop"), layers.Softmax(name="p")),
         [e.swap_head(10)],
@@ -68,7 +68,7 @@ def test_what_stands_behind_the_head_stays_there():
     )
 
 
-def test_a_convolution_with_pooling_and_reshape():
+def test_convolutional_head_with_pooling_and_reshape_is_swapped():
     def make(classes):
         x = keras.Input((6, 6, 2), name="x")
         y = layers.Conv2D(classes, 1, name="conv")(x)
@@ -79,7 +79,7 @@ def test_a_convolution_with_pooling_and_reshape():
     assert_edited(make(3), [e.swap_head(10)], make(10))
 
 
-def test_a_head_inside_a_nested_model():
+def test_head_inside_a_nested_model_is_swapped():
     def make(classes):
         x = keras.Input((4,), name="outer_x")
         return keras.Model(x, classifier(classes)(x), name="outer")
@@ -87,7 +87,7 @@ def test_a_head_inside_a_nested_model():
     assert_edited(make(3), [e.swap_head(10)], make(10))
 
 
-def test_a_sequential():
+def test_head_of_a_sequential_is_swapped():
     def make(classes):
         return keras.Sequential([keras.Input((4,), name="x"), layers.Dense(classes, name="logits")], name="s")
 
@@ -95,7 +95,7 @@ def test_a_sequential():
     assert type(new) is keras.Sequential
 
 
-def test_a_head_that_is_named():
+def test_head_can_be_named():
     def make(classes):
         x = keras.Input((4,), name="x")
         y = layers.Dense(5, name="features")(x)
@@ -104,7 +104,7 @@ def test_a_head_that_is_named():
     assert_edited(make(3), [e.swap_head(10, head="a")], make(10))
 
 
-def test_the_model_passed_in_can_be_trained_on_its_own():
+def test_original_can_be_trained_independently():
     model = classifier(3)
     new = edited(model, e.swap_head(10))
     before = [value(w) for w in model.weights]
@@ -116,7 +116,7 @@ def test_the_model_passed_in_can_be_trained_on_its_own():
         np.testing.assert_array_equal(old, value(now))
 
 
-def test_a_compiled_model_stays_compiled():
+def test_compiled_model_stays_compiled():
     model = classifier(3)
     model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
     model.fit(floats(4, 4), np.zeros(4), verbose=0)
@@ -139,12 +139,11 @@ def test_two_outputs_need_a_name():
         ramet.edit(model, e.swap_head(10))
 
     assert str(caught.value) == (
-        "Cannot find the head of 'two': it has 2 outputs.\n"
-        "  fix: say which layer it is: swap_head(classes, head='logits')."
+        "Cannot find the head of 'two': it has 2 outputs.\n  fix: name the layer: swap_head(classes, head='logits')."
     )
 
 
-def test_an_output_that_comes_from_elsewhere():
+def test_output_without_a_head_is_refused():
     x = keras.Input((4,), name="x")
     model = keras.Model(x, layers.LayerNormalization(name="norm")(x), name="m")
 
@@ -154,22 +153,22 @@ def test_an_output_that_comes_from_elsewhere():
     assert caught.value.summary == ("Cannot find the head of 'm': its output comes from 'norm', a LayerNormalization.")
 
 
-def test_a_head_without_a_width():
+def test_head_without_a_width_is_refused():
     with pytest.raises(ramet.errors.EditError) as caught:
         ramet.edit(classifier(3, layers.Softmax(name="p")), e.swap_head(10, head="p"))
 
     assert str(caught.value) == (
-        "Cannot swap the head of 'classifier': named('p') is not one layer with units or filters.\n"
+        "Cannot swap the head of 'classifier': named('p') does not match exactly one layer with units or filters.\n"
         "  found:    'p'\n"
-        "  fix: name the one layer that makes the classes."
+        "  fix: name the one layer that produces the classes."
     )
 
 
 @pytest.mark.parametrize("classes", [0, -1, 2.5, True, "ten"])
-def test_what_is_no_number_of_classes(classes):
+def test_invalid_number_of_classes_is_refused(classes):
     with pytest.raises(ramet.errors.EditError) as caught:
         ramet.edit(classifier(3), e.swap_head(classes))
 
     assert str(caught.value) == (
-        f"Cannot swap the head for {classes!r} classes: that is no number of classes.\n  fix: pass an int."
+        f"Cannot swap the head for {classes!r} classes: not a positive number.\n  fix: pass an int from 1 on."
     )

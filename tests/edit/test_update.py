@@ -1,4 +1,4 @@
-"""`update`: a setting changed, in force in the call, in training and in the saved file."""
+"""`update`: change settings in the call, in training and in the saved file."""
 
 import keras
 import numpy as np
@@ -27,7 +27,7 @@ def on(shape, layer, dtype="float32"):
 SETTINGS = {
     "activation": (dense, "a", {"activation": "gelu"}),
     "no_bias": (dense, "a", {"use_bias": False}),
-    "regulariser": (dense, "a", {"kernel_regularizer": keras.regularizers.L2(0.5)}),
+    "regularizer": (dense, "a", {"kernel_regularizer": keras.regularizers.L2(0.5)}),
     "constraint": (dense, "a", {"kernel_constraint": keras.constraints.MaxNorm(0.5)}),
     "activity": (dense, "a", {"activity_regularizer": keras.regularizers.L1(0.5)}),
     "epsilon": (lambda **s: on((4,), layers.LayerNormalization(name="n", **s)), "n", {"epsilon": 0.5}),
@@ -42,20 +42,20 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("case", SETTINGS)
-def test_a_setting_is_as_if_the_layer_had_been_made_with_it(case):
+def test_updated_layer_equals_one_made_with_the_setting(case):
     make, name, settings = SETTINGS[case]
     assert_edited(make(), [e.update(name, **settings)], make(**settings))
 
 
 @pytest.mark.parametrize("case", SETTINGS)
-def test_a_setting_can_be_taken_back(case):
+def test_setting_can_be_reverted(case):
     make, name, settings = SETTINGS[case]
     defaults = {key: make().get_layer(name).get_config().get(key) for key in settings}
     fresh = ["a/bias"] if case == "no_bias" else []
     assert_edited(make(**settings), [e.update(name, **defaults)], make(), fresh=fresh)
 
 
-def test_an_activation_is_in_force_after_predict_compiled_the_original(backend):
+def test_new_activation_is_used_after_predict(backend):
     model = scrambled(on((4,), layers.Dense(3, activation="softmax", name="p")))
     x = floats(2, 4)
     model.predict(x, verbose=0)
@@ -66,7 +66,7 @@ def test_an_activation_is_in_force_after_predict_compiled_the_original(backend):
     assert not np.allclose(new.predict(x, verbose=0), model.predict(x, verbose=0))
 
 
-def test_a_regulariser_adds_to_the_loss_of_the_live_model():
+def test_regularizer_adds_to_the_loss():
     model = scrambled(dense())
 
     new = edited(model, e.update("a", kernel_regularizer="l2"))
@@ -83,23 +83,23 @@ def dropout(rate=0.5, seed=None):
     return keras.Model(x, layers.Dropout(rate, seed=seed, name="drop")(x), name="m")
 
 
-def test_a_dropout_rate():
+def test_dropout_rate_is_updated():
     new = assert_edited(dropout(0.5, seed=3), [e.update("drop", rate=0.9)], dropout(0.9, seed=3))
 
     zeros = np.mean(value(new(np.ones((500, 4), "float32"), training=True)) == 0)
     assert 0.85 < zeros < 0.95
 
 
-def test_a_rate_of_zero_needs_no_generator():
+def test_rate_of_zero_needs_no_generator():
     assert_edited(dropout(0.5, seed=3), [e.update("drop", rate=0.0)], dropout(0.0, seed=3))
 
 
-def test_a_rate_where_there_was_none():
+def test_rate_is_added_to_a_layer_without_one():
     new = assert_edited(dropout(0.0, seed=3), [e.update("drop", rate=0.5)], dropout(0.5, seed=3))
     assert np.any(value(new(np.ones((500, 4), "float32"), training=True)) == 0)
 
 
-def test_a_seed():
+def test_seed_is_updated():
     model = dropout(seed=3)
     model(floats(2, 4), training=True)
 
@@ -110,7 +110,7 @@ def test_a_seed():
     assert new.get_layer("drop").get_config()["seed"] == 4
 
 
-def test_another_setting_leaves_the_random_state_alone():
+def test_random_state_is_kept():
     model = dropout(seed=3)
     model(floats(2, 4), training=True)
 
@@ -141,7 +141,7 @@ def test_units_are_refused_without_a_policy():
         ramet.edit(dense(), e.update("b", units=5))
 
     assert str(caught.value) == (
-        "Cannot put (3, 2) into 'b/kernel', which is (3, 5): the shapes differ.\n"
+        "Cannot adapt weights of shape (3, 2) to 'b/kernel' of shape (3, 5): the shapes differ.\n"
         "  expected: shape (3, 5)\n"
         "  found:    shape (3, 2)\n"
         "  fix: choose another policy: 'slice', 'pad', 'mean', 'repeat', 'fresh'."
@@ -167,17 +167,17 @@ def test_units_with_a_policy(policy, units):
     assert_saved(new)
 
 
-def test_a_width_that_the_next_layer_does_not_take_is_refused():
+def test_width_that_the_next_layer_does_not_accept_is_refused():
     with pytest.raises(ramet.errors.DoesNotFitError) as caught:
         ramet.edit(dense(), e.update("a", units=5, weights="pad"))
 
-    assert caught.value.summary == "Cannot edit 'm': 'b' does not take what 'a' gives."
+    assert caught.value.summary == "Cannot edit 'm': 'b' does not accept the output of 'a'."
     assert caught.value.expected == "(None, 3) from 'a', as before"
     assert caught.value.found.startswith("(None, 5) from 'a'; ")
 
 
 @pytest.mark.usefixtures("double")
-def test_the_dtype_of_one_layer():
+def test_dtype_of_one_layer_is_updated():
     assert_edited(dense(), [e.update("a", dtype="float64")], dense(dtype="float64"))
 
 
@@ -186,7 +186,7 @@ def test_the_dtype_of_one_layer():
 
 @keras.saving.register_keras_serializable("ramet_tests")
 class Auto(layers.Layer):
-    """A config that Keras makes from the arguments."""
+    """A layer whose config Keras makes from the arguments."""
 
     def __init__(self, factor=1.0, **kwargs):
         super().__init__(**kwargs)
@@ -202,7 +202,7 @@ class Auto(layers.Layer):
 
 @keras.saving.register_keras_serializable("ramet_tests")
 class Own(Auto):
-    """A config of its own, and a layer inside."""
+    """A layer with its own config and a layer inside."""
 
     def __init__(self, factor=1.0, width=4, **kwargs):
         super().__init__(factor, **kwargs)
@@ -221,11 +221,11 @@ class Own(Auto):
 
 
 @pytest.mark.parametrize("cls", [Auto, Own])
-def test_a_custom_layer(cls):
+def test_custom_layer_is_updated(cls):
     assert_edited(on((4,), cls(name="own")), [e.update("own", factor=3.0)], on((4,), cls(3.0, name="own")))
 
 
-def test_a_custom_layer_that_is_not_registered():
+def test_unregistered_custom_layer_is_updated():
     class Plain(layers.Layer):
         def __init__(self, factor=1.0, **kwargs):
             super().__init__(**kwargs)
@@ -240,7 +240,7 @@ def test_a_custom_layer_that_is_not_registered():
 
 
 @pytest.mark.usefixtures("double")
-def test_a_custom_layer_whose_weights_have_no_names():
+def test_custom_layer_with_unnamed_weights_is_updated():
     @keras.saving.register_keras_serializable("ramet_tests")
     class Nameless(layers.Layer):
         def __init__(self, factor=1.0, **kwargs):
@@ -267,7 +267,7 @@ def test_a_custom_layer_whose_weights_have_no_names():
     assert str(wide.get_layer("own").one.dtype) == "float64"
 
 
-def test_a_custom_layer_whose_config_lies_is_refused():
+def test_custom_layer_with_a_wrong_config_is_refused():
     class Forgets(layers.Layer):
         def __init__(self, factor=1.0, **kwargs):
             super().__init__(**kwargs)
@@ -284,21 +284,21 @@ def test_a_custom_layer_whose_config_lies_is_refused():
 
     assert str(caught.value) == (
         "Cannot update 'own': a Forgets has no setting 'factor'.\n"
-        "  fix: use a name that its get_config() says, or select other layers."
+        "  fix: use a name from its get_config(), or select other layers."
     )
 
 
 # Inside other layers, and at other levels.
 
 
-def test_inside_time_distributed():
+def test_layer_inside_time_distributed_is_updated():
     def make(**settings):
         return on((5, 4), layers.TimeDistributed(layers.Dense(3, name="inner", **settings), name="each"))
 
     assert_edited(make(), [e.update("each/inner", activation="tanh")], make(activation="tanh"))
 
 
-def test_inside_bidirectional_it_would_be_lost_on_save():
+def test_update_inside_bidirectional_would_be_lost_on_save():
     x = keras.Input((5, 3), name="x")
     model = keras.Model(x, layers.Bidirectional(layers.LSTM(2, name="rnn"), name="both")(x), name="m")
 
@@ -308,7 +308,7 @@ def test_inside_bidirectional_it_would_be_lost_on_save():
     assert_saved(new)
 
 
-def test_two_levels_down_and_shared():
+def test_shared_layer_two_levels_down_is_updated():
     def make(**settings):
         z = keras.Input((4,), name="z")
         inner = keras.Model(z, layers.Dense(4, name="d", **settings)(z), name="inner")
@@ -320,13 +320,13 @@ def test_two_levels_down_and_shared():
     assert_edited(make(), [e.update("middle/inner/d", activation="tanh")], make(activation="tanh"))
 
 
-def test_many_at_once():
+def test_many_layers_are_updated_at_once():
     new = edited(dense(activation="relu"), e.update(of_class("Dense"), activation="gelu"))
 
     assert [layer.activation.__name__ for layer in new.layers[1:]] == ["gelu", "gelu"]
 
 
-def test_the_sublayers_of_attention_follow_its_settings():
+def test_sublayers_of_attention_follow_its_settings():
     def make(**settings):
         x = keras.Input((5, 4), name="x")
         return keras.Model(x, layers.MultiHeadAttention(2, 3, name="mha", seed=1, **settings)(x, x), name="m")
@@ -341,34 +341,34 @@ def test_the_sublayers_of_attention_follow_its_settings():
 # Bad input.
 
 
-def test_an_unknown_setting_names_the_closest():
+def test_unknown_setting_names_the_closest():
     with pytest.raises(ramet.errors.EditError) as caught:
         ramet.edit(dense(), e.update("a", activaton="gelu"))
 
     assert str(caught.value) == (
         "Cannot update 'a': a Dense has no setting 'activaton'.\n"
         "  closest:  'activation'\n"
-        "  fix: use a name that its get_config() says, or select other layers."
+        "  fix: use a name from its get_config(), or select other layers."
     )
 
 
-def test_a_value_that_the_class_refuses():
+def test_value_that_the_class_refuses_is_reported():
     with pytest.raises(ramet.errors.EditError) as caught:
         ramet.edit(dense(), e.update("a", units=-1))
 
     assert caught.value.summary == "Cannot update 'a' with units=-1: Dense refuses it."
     assert caught.value.found.startswith("ValueError: ")
-    assert caught.value.fix == "give a value that the constructor takes."
+    assert caught.value.fix == "pass a value that the constructor accepts."
 
 
-def test_a_raw_operation_has_no_settings():
+def test_raw_operation_has_no_settings():
     x = keras.Input((4,), name="x")
     model = keras.Model(x, keras.ops.sin(x), name="m")
 
-    with pytest.raises(ramet.errors.EditError, match="Cannot update 'sin': it cannot say its settings"):
+    with pytest.raises(ramet.errors.EditError, match="Cannot update 'sin': its settings are not known"):
         ramet.edit(model, e.update("sin", rate=1))
 
 
-def test_an_unknown_policy_is_refused():
-    with pytest.raises(ramet.errors.ArgumentError, match="there is no such policy"):
+def test_unknown_policy_is_refused():
+    with pytest.raises(ramet.errors.ArgumentError, match="unknown policy"):
         ramet.edit(dense(), e.update("b", units=5, weights="stretch"))

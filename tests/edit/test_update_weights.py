@@ -1,4 +1,4 @@
-"""Weight policies of `update` and `swap_head`, against what the models compute and kernels made by hand."""
+"""Weight policies of `update` and `swap_head`, compared with outputs and with kernels made by hand."""
 
 import keras
 import numpy as np
@@ -34,7 +34,7 @@ GROWN = {
 
 
 @pytest.mark.parametrize("name", GROWN)
-def test_padded_units_leave_the_old_ones_as_they_were(name):
+def test_padded_units_do_not_change_the_old_ones(name):
     make, shape, settings = GROWN[name]
     model, x = model_of(make(), shape), data(2, *shape)
 
@@ -53,7 +53,7 @@ def test_sliced_units_are_the_first_ones(name):
     np.testing.assert_allclose(outputs(new, x), outputs(model, x)[..., :2], rtol=1e-4, atol=1e-5)
 
 
-def test_gates_by_repeat_and_mean():
+def test_gates_are_adapted_by_repeat_and_mean():
     model = model_of(layers.LSTM(2, name="a"), (5, 3))
     old = ops.convert_to_numpy(model.layers[0].cell.kernel).reshape(3, 4, 2)
 
@@ -68,7 +68,7 @@ def test_gates_by_repeat_and_mean():
 @pytest.mark.parametrize("rank", [1, 2])
 @pytest.mark.parametrize("padding", ["valid", "same", "causal"])
 @pytest.mark.parametrize(("size", "policy"), [(3, "pad"), (5, "pad"), (4, "pad")])
-def test_a_larger_kernel_reads_the_same_neighbours(rank, padding, size, policy):
+def test_larger_kernel_looks_at_the_same_neighbors(rank, padding, size, policy):
     if padding == "causal" and rank == 2:
         padding = "same"
     make = {1: layers.Conv1D, 2: layers.Conv2D}[rank]
@@ -82,7 +82,7 @@ def test_a_larger_kernel_reads_the_same_neighbours(rank, padding, size, policy):
     np.testing.assert_allclose(ours, theirs[inside], rtol=1e-4, atol=1e-5)
 
 
-def test_a_smaller_kernel_is_the_middle_of_the_old_one():
+def test_smaller_kernel_is_the_middle_of_the_old_one():
     model = model_of(layers.Conv1D(2, 5, padding="same", name="a"), (7, 2))
 
     new = ramet.edit(model, e.update("a", kernel_size=3, weights="slice"))
@@ -117,7 +117,7 @@ def test_rows_of_each_channel_stay_together():
         (lambda: layers.Conv1DTranspose(4, 2, padding="same", name="a"), {"kernel_size": 3}),
     ],
 )
-def test_what_has_no_right_answer_is_refused(layer, settings):
+def test_ambiguous_weights_are_refused(layer, settings):
     policy = "slice" if "groups" in settings else "pad"
     with pytest.raises(ramet.errors.WeightsDoNotFitError) as caught:
         ramet.edit(model_of(layer(), (6, 4)), e.update("a", weights=policy, **settings))
@@ -127,7 +127,7 @@ def test_what_has_no_right_answer_is_refused(layer, settings):
 
 
 @pytest.mark.parametrize("policy", ["pad", "repeat", "mean", "slice"])
-def test_a_head_by_each_policy(policy):
+def test_head_is_adapted_by_each_policy(policy):
     model = keras.Sequential([keras.Input((4,)), layers.Dense(5, name="h"), layers.Dense(3, name="logits")])
     scrambled(model)
     kernel, bias = (ops.convert_to_numpy(v) for v in model.get_layer("logits").weights)

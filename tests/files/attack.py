@@ -1,7 +1,7 @@
-"""Hostile files by the hundred: every payload, in every position that a loader reaches, in every container.
+"""Hundreds of hostile files: every payload, at every position that a loader reads, in every container.
 
-Positions are not thought up but found: `reached` puts a harmless marker into every place of a config, one after the other,
-loads it with the Keras that is installed, and notes where Keras looked the marker up.
+Positions are found, not invented: `reached` puts a harmless marker at each position of a config in turn, loads it with the
+installed Keras, and records the positions where Keras looked up the marker.
 """
 
 import base64
@@ -15,15 +15,15 @@ import numpy as np
 
 from tests.files.build import DENSE_WEIGHTS, archive, legacy, sharded, weights
 from tests.files.hostile import code
-from tests.files.places import MARKERS, is_asked, places, put
+from tests.files.places import MARKERS, looks_up, places, put
 
 
 def reached(config, load):
-    """The places of a config in which a loader takes an object: those where it looks up a marker.
+    """Return the places of a config where a loader accepts an object: those where it looks up a marker.
 
     Args:
-        config: of a model.
-        load: loads a config, and may raise anything.
+        config: The config of a model.
+        load: Loads a config, and may raise anything.
     """
     from keras.src.saving import object_registration, serialization_lib
 
@@ -31,11 +31,11 @@ def reached(config, load):
     return [
         path
         for path in places(config)
-        if any(is_asked(put(config, path, marker), load, functions) for marker in MARKERS)
+        if any(looks_up(put(config, path, marker), load, functions) for marker in MARKERS)
     ]
 
 
-# What is put there. Each would write, read or reach something if it were run; none does harm.
+# Payloads. Each would write, read or open something if it were run; none does harm.
 
 
 def function(module, name, registered_name=None):
@@ -47,7 +47,7 @@ def made(module, name, config, registered_name=None):
 
 
 def _tested(folder):
-    """A module of Keras' own tests, which imports a `conftest` from wherever it finds one."""
+    """Return a module of Keras' own tests, which imports any `conftest` it finds."""
     return made("keras.src.layers.core.dense_test", "DenseTest", {}, "DenseTest")
 
 
@@ -132,15 +132,15 @@ PAYLOADS = {
 
 
 def loss_weights(payload):
-    """The payload under a key whose lists were taken for numbers once."""
+    """Return the payload under a key whose lists the scan once mistook for numbers."""
     return {"value": [payload]}
 
 
-# Where it is put: real models, compiled, with everything that a config can hold.
+# Configs to put payloads into: real models, compiled, with everything that a config can contain.
 
 
 def rich_model():
-    """A small model with a nested one, a wrapper, an operation, arguments of calls, a schedule, losses and metrics."""
+    """Return a small model with a nested one, a wrapper, an operation, arguments of calls, a schedule, losses and metrics."""
     inner = keras.Sequential([keras.Input((4,)), keras.layers.Dense(4, kernel_regularizer="l2")], name="inner")
     x = keras.Input((4,), name="x")
     y = inner(x) * 2.0
@@ -156,12 +156,12 @@ def rich_model():
 
 @functools.cache
 def archive_config():
-    """What Keras writes into the config of an archive. It is only read: `put` makes a copy."""
+    """Return the config that Keras writes into an archive. It is only read: `put` makes a copy."""
     return json.loads(json.dumps(keras.saving.serialize_keras_object(rich_model())))
 
 
 def legacy_config():
-    """What Keras writes into a `.h5` file: the config of the model, and how it was compiled."""
+    """Return what Keras writes into a `.h5` file: the config of the model and its compile settings."""
     inner = {"class_name": "Dense", "config": {"name": "i", "units": 2, "activation": "relu"}}
     rows = [
         {"class_name": "InputLayer", "config": {"batch_input_shape": [None, 4, 4], "name": "x"}},
@@ -187,12 +187,12 @@ def legacy_config():
 
 
 def load_archive_config(config):
-    """As Keras makes a model from the config of an archive."""
+    """Create a model as Keras does from the config of an archive."""
     return keras.saving.deserialize_keras_object(config)
 
 
 def load_legacy_config(config):
-    """As Keras makes and compiles a model from a `.h5` file."""
+    """Create and compile a model as Keras does from a `.h5` file."""
     from keras.src.legacy.saving import saving_options, saving_utils
 
     with saving_options.keras_option_scope(use_legacy_config=True):
@@ -200,7 +200,7 @@ def load_legacy_config(config):
     model.compile(**saving_utils.compile_args_from_training_config(config["training_config"]))
 
 
-# What it is put into.
+# Containers.
 
 
 def as_folder(path, config):
@@ -223,7 +223,7 @@ CONTAINERS = {
 }
 
 
-# The same for weights: what lies there may lead out of the file.
+# Payloads in weights, which may lead out of the file.
 
 _ARRAYS = {"layers/dense/vars/0": (4, 2), "layers/dense/vars/1": (2,), "layers/inner/layers/dense/vars/0": (2, 2)}
 WEIGHT_PLACES = (
@@ -291,7 +291,7 @@ WEIGHT_PAYLOADS = {
 
 
 def weights_with(place, payload, folder):
-    """The bytes of a weights file with a payload at a place; without one if there is none."""
+    """Return the bytes of a weights file with a payload at a place, or without one if it is None."""
 
     def edit(file):
         if payload is not None:

@@ -1,6 +1,6 @@
-"""Configs that tf_keras writes, and the positions in them that its loaders reach; in a process of its own.
+"""Configs that tf_keras writes, and the positions in them that its loaders read, found in a separate process.
 
-`python -m tests.files.attack_tf_keras` answers with both as JSON. It imports TensorFlow, which takes a gigabyte.
+`python -m tests.files.attack_tf_keras` prints both as JSON. It imports TensorFlow, which takes a gigabyte.
 """
 
 import functools
@@ -15,7 +15,7 @@ _ROOT = Path(__file__).parents[2]
 
 @functools.cache
 def positions():
-    """By the suffix of a file: a config, and the places in it that a loader reaches."""
+    """Return, by the suffix of a file, a config and the places in it that a loader reads."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.files.attack_tf_keras"], capture_output=True, text=True, check=False, cwd=_ROOT
     )
@@ -42,7 +42,7 @@ def _rich_model(keras):
 
 
 def configs():
-    """What tf_keras writes for a rich model, by the suffix of the file. It is imported in this process."""
+    """Return what tf_keras writes for a rich model, by the suffix of the file. It is imported in this process."""
     import tf_keras
     from tf_keras.src.saving.legacy import saving_utils
 
@@ -56,14 +56,14 @@ def configs():
 
 
 def main():
-    """Print the answer."""
+    """Print configs and positions as JSON."""
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-    answers = os.fdopen(os.dup(1), "w")
+    output = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     from tf_keras.src.saving import object_registration, serialization_lib
     from tf_keras.src.saving.legacy import model_config, saving_utils
 
-    from tests.files.places import MARKERS, is_asked, places, put
+    from tests.files.places import MARKERS, looks_up, places, put
 
     as_archive, as_hdf5 = configs().values()
 
@@ -81,11 +81,11 @@ def main():
         paths = [
             path
             for path in places(config)
-            if any(is_asked(put(config, path, marker), load, functions) for marker in MARKERS)
+            if any(looks_up(put(config, path, marker), load, functions) for marker in MARKERS)
         ]
         found[suffix] = (config, paths)
-    answers.write(json.dumps(found))
-    answers.flush()
+    output.write(json.dumps(found))
+    output.flush()
 
 
 def _plain(value):

@@ -11,13 +11,13 @@ METADATA = {"keras_version": "3.15.1", "date_saved": "2026-01-02@03:04:05"}
 
 
 def tensor(layer, call=0, output=0, shape=(None, 4), dtype="float32"):
-    """A tensor in the arguments of a call."""
+    """Return a tensor in the arguments of a call."""
     config = {"shape": list(shape), "dtype": dtype, "keras_history": [layer, call, output]}
     return {"class_name": "__keras_tensor__", "config": config}
 
 
 def called(*args, **kwargs):
-    """One call, with what it was given."""
+    """Return one call with its arguments."""
     return {"args": list(args), "kwargs": kwargs}
 
 
@@ -26,7 +26,7 @@ def policy(name="float32"):
 
 
 def layer(class_name, name, *calls, module="keras.layers", registered_name=None, build=None, **config):
-    """A layer as Keras writes it into the config of a functional model."""
+    """Return a layer as Keras writes it into the config of a functional model."""
     record = {
         "module": module,
         "class_name": class_name,
@@ -41,7 +41,7 @@ def layer(class_name, name, *calls, module="keras.layers", registered_name=None,
 
 
 def given(name, shape=(None, 4), dtype="float32", **config):
-    """An input."""
+    """Return an input."""
     record = layer("InputLayer", name)
     record["config"] = {
         "batch_shape": list(shape),
@@ -55,7 +55,7 @@ def given(name, shape=(None, 4), dtype="float32", **config):
 
 
 def operation(class_name, name, *calls):
-    """A raw operation."""
+    """Return a raw operation."""
     return {
         "module": "keras.src.ops.numpy",
         "class_name": class_name,
@@ -67,7 +67,7 @@ def operation(class_name, name, *calls):
 
 
 def functional(name, layers, inputs, outputs, *calls):
-    """A functional model, at the top or inside another."""
+    """Return a functional model, at the top or inside another."""
     return {
         "module": "keras.src.models.functional",
         "class_name": "Functional",
@@ -86,12 +86,18 @@ def functional(name, layers, inputs, outputs, *calls):
 
 
 def sequential(name, *layers):
-    """A row of layers."""
-    rows = [{key: item for key, item in row.items() if key not in ("name", "inbound_nodes")} for row in layers]
+    """Return a Sequential model."""
+    listed = [{key: item for key, item in one.items() if key not in ("name", "inbound_nodes")} for one in layers]
     return {
         "module": "keras",
         "class_name": "Sequential",
-        "config": {"name": name, "trainable": True, "dtype": policy(), "layers": rows, "build_input_shape": [None, 4]},
+        "config": {
+            "name": name,
+            "trainable": True,
+            "dtype": policy(),
+            "layers": listed,
+            "build_input_shape": [None, 4],
+        },
         "registered_name": None,
         "build_config": {"input_shape": [None, 4]},
         "compile_config": {},
@@ -99,7 +105,7 @@ def sequential(name, *layers):
 
 
 def one_layer(*layers):
-    """A model of an input `x` and the layers given, the last of which is its output."""
+    """Return a model with an input `x` and some layers, the last of which is its output."""
     return functional("tiny", [given("x"), *layers], ["x", 0, 0], [layers[-1]["name"], 0, 0])
 
 
@@ -112,12 +118,12 @@ TINY = one_layer(dense())
 
 
 def weights(arrays, names=None, edit=None):
-    """The bytes of a weights file.
+    """Return the bytes of a weights file.
 
     Args:
-        arrays: by path in the file.
-        names: what Keras calls the layer, by the path of its group.
-        edit: called with the open file.
+        arrays: Arrays by their path in the file.
+        names: Keras names of layers, by the path of the group.
+        edit: A function that is called with the open file.
     """
     data = io.BytesIO()
     with h5py.File(data, "w") as file:
@@ -134,14 +140,14 @@ DENSE_WEIGHTS = {"layers/dense/vars/0": np.ones((4, 2), "float32"), "layers/dens
 
 
 def archive(path, config=TINY, arrays=DENSE_WEIGHTS, *, files=None, **options):
-    """A `.keras` file.
+    """Write a `.keras` file and return its path.
 
     Args:
-        path: where to write it.
-        config: as data, or as text.
-        arrays: of the weights file, or its bytes; None for none.
-        files: further files, by name.
-        options: for `zipfile.ZipFile`.
+        path: Where to write it.
+        config: The config as data or as text.
+        arrays: The arrays of the weights file, or its bytes; None for no weights.
+        files: Further files, by name.
+        options: Options of `zipfile.ZipFile`.
     """
     with zipfile.ZipFile(path, "w", **options) as file:
         file.writestr("metadata.json", json.dumps(METADATA))
@@ -155,7 +161,7 @@ def archive(path, config=TINY, arrays=DENSE_WEIGHTS, *, files=None, **options):
 
 
 def legacy(path, config, arrays=None, training=None):
-    """A `.h5` file as Keras 2 writes it: arrays by layer and name."""
+    """Write a `.h5` file as Keras 2 does, with arrays by layer and name, and return its path."""
     with h5py.File(path, "w") as file:
         file.attrs["keras_version"] = "2.15.0"
         file.attrs["backend"] = "tensorflow"
@@ -172,20 +178,20 @@ def legacy(path, config, arrays=None, training=None):
 
 
 def sharded(path, shards, weight_map=None):
-    """A map of shards, and the shards beside it, as Keras writes them.
+    """Write a map and its shards as Keras does, and return the path of the map.
 
     Args:
-        path: of the map.
-        shards: arrays, or bytes, by the name of the shard.
-        weight_map: which shard holds what; None for what is true.
+        path: The path of the map.
+        shards: Arrays, or bytes, by the name of the shard.
+        weight_map: The content of the map; None for a correct one.
     """
     found = {}
     for name, arrays in shards.items():
         (path.parent / name).write_bytes(arrays if isinstance(arrays, bytes) else weights(arrays))
         for array in () if isinstance(arrays, bytes) else arrays:
             found.setdefault(f"/{array.rpartition('/')[0]}", {})[name] = None
-    told = {group: next(iter(names)) if len(names) == 1 else list(names) for group, names in found.items()}
+    correct = {group: next(iter(names)) if len(names) == 1 else list(names) for group, names in found.items()}
     path.write_text(
-        json.dumps({"metadata": {"total_size": 40}, "weight_map": told if weight_map is None else weight_map})
+        json.dumps({"metadata": {"total_size": 40}, "weight_map": correct if weight_map is None else weight_map})
     )
     return path

@@ -1,4 +1,4 @@
-"""Files that nothing is wrong with, each by a function that writes it."""
+"""Valid files, each as a function that writes it."""
 
 import numpy as np
 

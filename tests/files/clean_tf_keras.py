@@ -1,4 +1,4 @@
-"""Honest files of Keras 2, written by tf_keras in a process of its own: `python -m tests.files.clean_tf_keras FOLDER`."""
+"""Valid Keras 2 files, written by tf_keras in a separate process: `python -m tests.files.clean_tf_keras FOLDER`."""
 
 import contextlib
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def _layers(keras):
-    """Layers that a model of each kind of input is made of, one at a time."""
+    """Return layers, each with the shape of its input."""
     layers = keras.layers
     cell = layers.LSTMCell(2)
     vector = [
@@ -61,7 +61,7 @@ def _layers(keras):
 
 
 def _operations(tf, keras):
-    """Functions of TensorFlow in a functional model."""
+    """Return functions of TensorFlow for a functional model."""
     return {
         "arithmetic": lambda x: (x * 2 + 1 - x) / 3,
         "floor": lambda x: x // 2,
@@ -94,7 +94,7 @@ def _operations(tf, keras):
 
 
 def _compiled(keras):
-    """Ways to compile a model."""
+    """Return arguments of `compile`."""
     optimizers, losses, metrics = keras.optimizers, keras.losses, keras.metrics
     schedules = optimizers.schedules
     for name in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax"):
@@ -157,7 +157,7 @@ def main(folder):
     for number, (shape, layer) in enumerate(_layers(keras)):
         dtype = {"StringLookup": "string", "TextVectorization": "string", "Hashing": "int64", "IntegerLookup": "int64"}
         inputs = keras.Input(shape, dtype=dtype.get(type(layer).__name__))
-        # Some layers keep what HDF5 cannot hold, in which case only the archive is a file of Keras 2.
+        # Some layers cannot be saved as HDF5, so only the archive is written.
         with contextlib.suppress(NotImplementedError):
             save(f"layer_{number}_{type(layer).__name__}", keras.Model(inputs, layer(inputs)))
     for name, operation in _operations(tf, keras).items():

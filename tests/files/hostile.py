@@ -1,4 +1,4 @@
-"""Files made to harm, each by a function that writes it. None of them works: payloads would only write a marker file."""
+"""Hostile files, each written by a function. They do no harm: their payloads would only write a marker file."""
 
 import base64
 import json
@@ -28,7 +28,7 @@ MARKER = "MARKER"
 
 
 def code(folder):
-    """A function as Keras writes a lambda: compiled, marshalled, in base64. Called, it would write the marker."""
+    """Return a function as Keras writes a lambda: compiled, marshalled, in base64. A call would write the marker."""
     payload = compile(f"lambda x: open({str(folder / MARKER)!r}, 'w').close()", "payload", "eval").co_consts[0]
     return base64.b64encode(marshal.dumps(payload)).decode()
 
@@ -47,7 +47,7 @@ def _lambda_layer(function_config, *calls, **config):
 
 
 def _nested(inner):
-    """The layer inside a model inside a wrapper."""
+    """Return the layer inside a model inside a wrapper."""
     model = functional("inner", [given("x"), inner], ["x", 0, 0], [inner["name"], 0, 0])
     return one_layer(layer("TimeDistributed", "steps", called(tensor("x")), layer=model))
 
@@ -58,7 +58,7 @@ def _torch_module():
     return record
 
 
-# Code and names in configs: name -> what makes the config, and what is expected of a scan.
+# Code and names in configs: name -> function that returns the config. A scan must report each as unsafe.
 
 CONFIGS = {
     "lambda_layer": lambda at: one_layer(_lambda_layer(lambda_object(at))),
@@ -125,7 +125,7 @@ CONFIGS = {
     "utf_16": lambda at: json.dumps(one_layer(_lambda_layer(lambda_object(at)))).encode("utf-16"),
 }  # fmt: skip
 
-# Names of code that must be there already.
+# Names of code that must be installed already.
 TRUSTED = {
     "custom_class": lambda at: one_layer(layer("Mine", "m", called(tensor("x")), module="mine", registered_name="mine>Mine")),
     "registered_in_place_of_keras": lambda at: one_layer({**dense(), "registered_name": "other>Dense"}),
@@ -198,7 +198,7 @@ ARCHIVES = {
     "crowd": lambda path: _zip(path, *((f"assets/{number}", "") for number in range(20_100))),
 }
 
-# Texts that are no honest JSON.
+# Texts that no JSON writer produces.
 TEXTS = {
     "field_twice": '{"class_name": "Functional", "class_name": "Sequential", "config": {}}',
     "deep": '{"class_name": "Functional", "config": ' + "[" * 5_000 + "]" * 5_000 + "}",
@@ -256,7 +256,7 @@ WEIGHTS = {
 
 
 def legacy_lambda(path):
-    """A model of Keras 2 with code in it, which `safe_mode` did not look at."""
+    """Write a model of Keras 2 with code in it, which `safe_mode` did not check."""
     record = {
         "class_name": "Lambda",
         "config": {"name": "l", "function": [code(path.parent), None, None], "function_type": "lambda"},

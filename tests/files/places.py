@@ -1,11 +1,11 @@
-"""Places in a config, and markers that are put there."""
+"""Places in a config, and markers to put there."""
 
 import contextlib
 import copy
 from unittest import mock
 
 NAME = "ramet-tests>marker"
-# A function and an object that only a registry knows. Where Keras asks for one of them, it would ask for anything.
+# A function and an object that only a registry can have. Where Keras looks one of them up, it looks up anything.
 MARKERS = (
     {"class_name": "function", "config": NAME, "module": None, "registered_name": NAME},
     {"class_name": NAME, "config": {}, "module": None, "registered_name": NAME},
@@ -13,7 +13,7 @@ MARKERS = (
 
 
 def places(value, path=()):
-    """The path of every value in a config, the config itself first."""
+    """Yield the path of every value in a config, the config itself first."""
     yield path
     parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, part in parts:
@@ -21,7 +21,7 @@ def places(value, path=()):
 
 
 def put(config, path, value):
-    """The config with another value at a path."""
+    """Return the config with another value at a path."""
     if not path:
         return copy.deepcopy(value)
     changed = copy.deepcopy(config)
@@ -32,26 +32,26 @@ def put(config, path, value):
     return changed
 
 
-def is_asked(config, load, functions):
+def looks_up(config, load, functions):
     """Return whether a loader looks up the marker in a config.
 
     Args:
-        config: with a marker somewhere.
-        load: loads a config, and may raise anything.
-        functions: those that look up names, as pairs of a module and a name.
+        config: A config with a marker.
+        load: Loads a config, and may raise anything.
+        functions: The functions that look up names, as pairs of a module and a name.
     """
-    asked = []
+    names = []
 
-    def noting(function):
-        def noted(*args, **kwargs):
-            asked.extend(args[:2])
+    def recording(function):
+        def recorded(*args, **kwargs):
+            names.extend(args[:2])
             return function(*args, **kwargs)
 
-        return noted
+        return recorded
 
     with contextlib.ExitStack() as stack:
         for module, name in functions:
-            stack.enter_context(mock.patch.object(module, name, noting(getattr(module, name))))
+            stack.enter_context(mock.patch.object(module, name, recording(getattr(module, name))))
         stack.enter_context(contextlib.suppress(Exception))
         load(config)
-    return NAME in [name for name in asked if isinstance(name, str)]
+    return NAME in [name for name in names if isinstance(name, str)]

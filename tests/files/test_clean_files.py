@@ -1,4 +1,4 @@
-"""Files of everything that Keras can save are safe to `ramet scan`, and the commands that load take them."""
+"""Files of everything that Keras can save are safe according to `ramet scan`, and can be loaded under the guard."""
 
 import contextlib
 import importlib.util
@@ -12,7 +12,7 @@ import keras
 import pytest
 
 from ramet._files import scan
-from ramet._files.scan.config import scan_config
+from ramet._files.scanner.walk import scan_config
 from ramet._keras.guard import guarded
 from tests.support.corpus import NO_H5, NOT_CLEAN, NOT_TRAINED, TORCH_OPTIMIZERS, missing, samples, train_if_possible
 
@@ -21,7 +21,7 @@ SAMPLES = {sample.name: sample for sample in samples()}
 
 @pytest.fixture(autouse=True)
 def _quiet(monkeypatch):
-    """Keras advises against `.h5` in the log, and warns of models that were never built."""
+    """Silence the advice of Keras against `.h5`, and its warnings about models that were never built."""
     verbosity = absl.logging.get_verbosity()
     absl.logging.set_verbosity(absl.logging.ERROR)
     with warnings.catch_warnings():
@@ -31,7 +31,7 @@ def _quiet(monkeypatch):
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_a_file_of_every_class_is_safe(tmp_path, name):
+def test_file_with_every_class_is_safe(tmp_path, name):
     sample = SAMPLES[name]
     model = sample.make()
     if sample.train is not None:
@@ -43,7 +43,7 @@ def test_a_file_of_every_class_is_safe(tmp_path, name):
         model.save(path)
 
     assert {path.name: scan(path, isolated=False).findings for path in paths} == {path.name: () for path in paths}
-    # Nothing in it is mistaken for an attack while it is loaded. Whether Keras can load it is another matter.
+    # Nothing in it is mistaken for an attack while it is loaded. Keras itself may fail to load it.
     with guarded(tmp_path) as guard, contextlib.suppress(Exception):
         keras.saving.load_model(tmp_path / "m.keras")
     assert guard.refused == []
@@ -56,13 +56,13 @@ def test_every_public_class_of_keras_is_accounted_for():
     )
 
 
-def test_reasons_are_given_only_for_classes_that_have_no_sample():
+def test_only_classes_without_a_sample_have_a_reason():
     assert not NOT_CLEAN.keys() & SAMPLES.keys()
     assert NO_H5.keys() <= SAMPLES.keys()
 
 
 def _operations():
-    """Every raw operation of Keras, as a functional model names it in its config."""
+    """Return every raw operation of Keras by the name that a functional model writes into its config."""
     waiting, found = [keras.Operation], {}
     while waiting:
         cls = waiting.pop()
@@ -83,7 +83,7 @@ def test_every_raw_operation_is_safe():
 
 
 @pytest.mark.parametrize("name", TORCH_OPTIMIZERS)
-def test_optimizers_of_torch_are_safe_on_every_backend(name):
+def test_torch_optimizers_are_safe_on_every_backend(name):
     module = f"keras.src.backend.torch.optimizers.torch_{name.lower()}"
     record = {"module": module, "class_name": name, "config": {"name": "x"}, "registered_name": name}
 
@@ -116,7 +116,7 @@ def test_only_the_listed_classes_of_these_modules_are_safe(module, name):
     importlib.util.find_spec("tf_keras") is None,
     reason="tf_keras, which writes these files, is not installed; `make test` installs it",
 )
-def test_files_of_keras_2_are_safe(tmp_path):
+def test_keras_2_files_are_safe(tmp_path):
     command = [sys.executable, "-m", "tests.files.clean_tf_keras", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
     assert done.returncode == 0, done.stderr[-2000:]

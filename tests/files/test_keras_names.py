@@ -1,4 +1,4 @@
-"""The list of names that a safe file may hold, beside the Keras that is installed."""
+"""The list of names that a safe file may contain agrees with the installed Keras."""
 
 import json
 import os
@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from ramet._files.scan import names
-from ramet._files.scan.keras_names import CLASSES, FUNCTIONS
+from ramet._files.scanner import names
 
 
 @pytest.fixture(scope="module")
 def installed():
-    """Asked in a process of its own: it imports modules of Keras that are best left alone, such as other backends."""
+    """Names in the installed Keras, read in a separate process because it imports every module of Keras."""
     script = Path(__file__).parents[2] / "tools" / "keras_names.py"
     done = subprocess.run(
         [sys.executable, str(script), "--ask", "keras"], capture_output=True, text=True, check=False, env=os.environ
@@ -23,29 +22,28 @@ def installed():
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_every_class_of_the_installed_keras_is_on_the_list(installed):
+def test_every_class_of_keras_is_on_the_list(installed):
     missing = [name for name in installed["classes"] if not names.is_class(*name.rpartition(".")[::2])]
 
     assert missing == [], "run `python tools/keras_names.py` with this release"
 
 
-def test_every_function_of_the_installed_keras_is_on_the_list(installed):
+def test_every_function_of_keras_is_on_the_list(installed):
     missing = [name for name in installed["functions"] if not names.is_function(*name.rpartition(".")[::2])]
 
     assert missing == [], "run `python tools/keras_names.py` with this release"
 
 
-def test_nothing_on_the_list_is_something_else_in_the_installed_keras():
-    """A class on the list is a class, and a function is a function, under the names that Keras resolves."""
+def test_classes_and_functions_are_not_mixed_up():
+    """Each class on the list is a class in Keras, and each function is a function."""
     from keras.src import api_export
 
     wrong = []
-    for listed, is_class in ((CLASSES, True), (FUNCTIONS, False)):
-        for module, own in listed.items():
-            for name in own.split():
-                value = api_export.get_symbol_from_name(f"{module}.{name}")
-                if value is not None and isinstance(value, type) != is_class:
-                    wrong.append(f"{module}.{name}")
+    for listed, is_class in ((names.keras_names().classes, True), (names.keras_names().functions, False)):
+        for name in listed:
+            value = api_export.get_symbol_from_name(name)
+            if value is not None and isinstance(value, type) != is_class:
+                wrong.append(name)
 
     assert wrong == []
 
@@ -68,7 +66,7 @@ def test_nothing_on_the_list_is_something_else_in_the_installed_keras():
         "keras._legacy.backend.function",
     ],
 )
-def test_what_loads_downloads_or_configures_is_not_on_the_list(name):
+def test_functions_that_load_download_or_configure_are_not_on_the_list(name):
     module, _, own = name.rpartition(".")
 
     assert not names.is_class(module, own)

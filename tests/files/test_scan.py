@@ -1,12 +1,12 @@
-"""Scan: everything in a file that loading would run or reach, and nothing in a clean one."""
+"""A scan reports everything in a file that loading would run or reach, and nothing in a clean file."""
 
 import json
 import zipfile
 
 import pytest
 
-from ramet._files import HostileFileError, Limits, ModelFileError, read_archive, scan, show_lines
-from ramet.errors import RametError
+from ramet._files import Limits, list_file, read_archive, scan
+from ramet.errors import HostileFileError, ModelFileError, RametError
 from tests.files.build import (
     DENSE_WEIGHTS,
     TINY,
@@ -43,17 +43,17 @@ def _advisories(report):
 
 
 def _look_at(path):
-    """Read and show a file as far as it can be read."""
+    """Read and list a file as far as possible."""
     try:
         with read_archive(path, isolated=False) as file:
-            lines = show_lines(file)
+            lines = str(list_file(file)).splitlines()
     except RametError:
         return
     assert all(line.isprintable() for line in lines)
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_code_is_found_wherever_it_stands(tmp_path, name):
+def test_code_is_found_anywhere_in_a_config(tmp_path, name):
     path = archive(tmp_path / "m.keras", CONFIGS[name](tmp_path))
 
     report = scan(path, isolated=False)
@@ -65,7 +65,7 @@ def test_code_is_found_wherever_it_stands(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", TRUSTED)
-def test_what_must_be_there_already_needs_trust(tmp_path, name):
+def test_code_that_must_be_installed_needs_trust(tmp_path, name):
     path = archive(tmp_path / "m.keras", TRUSTED[name](tmp_path))
 
     report = scan(path, isolated=False)
@@ -74,7 +74,7 @@ def test_what_must_be_there_already_needs_trust(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ARCHIVES)
-def test_an_archive_that_keras_cannot_have_written(tmp_path, name):
+def test_archive_that_keras_cannot_have_written_is_unsafe(tmp_path, name):
     path = ARCHIVES[name](tmp_path / "m.keras")
 
     assert scan(path, isolated=False).verdict == "unsafe"
@@ -83,7 +83,7 @@ def test_an_archive_that_keras_cannot_have_written(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_text_that_keras_cannot_have_written(tmp_path, name):
+def test_config_that_keras_cannot_have_written_is_unsafe(tmp_path, name):
     path = archive(tmp_path / "m.keras", TEXTS[name])
 
     assert scan(path, isolated=False).verdict == "unsafe"
@@ -92,7 +92,7 @@ def test_a_text_that_keras_cannot_have_written(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", WEIGHTS)
-def test_weights_that_keras_cannot_have_written(tmp_path, name):
+def test_weights_that_keras_cannot_have_written_are_unsafe(tmp_path, name):
     edit, kind = WEIGHTS[name]
     path = archive(tmp_path / "m.keras", TINY, weights(DENSE_WEIGHTS, edit=edit))
 
@@ -107,7 +107,7 @@ def test_weights_that_keras_cannot_have_written(tmp_path, name):
                 file.weights.read(odd)
 
 
-def test_code_in_a_model_of_keras_2(tmp_path):
+def test_code_in_a_model_of_keras_2_is_found(tmp_path):
     report = scan(legacy_lambda(tmp_path / "old.h5"))
 
     assert (report.kind, report.verdict) == ("legacy model", "unsafe")
@@ -117,20 +117,20 @@ def test_code_in_a_model_of_keras_2(tmp_path):
 
 
 @pytest.mark.parametrize("name", CLEAN)
-def test_a_clean_file_gets_no_finding(tmp_path, name):
+def test_clean_file_has_no_findings(tmp_path, name):
     report = scan(CLEAN[name](tmp_path / "m"))
 
     assert (report.verdict, report.findings) == ("safe", ())
 
 
-def test_code_is_found_whatever_the_weights_are(tmp_path):
+def test_code_is_found_even_if_the_weights_are_broken(tmp_path):
     for arrays in (b"no HDF5 at all", b""):
         report = scan(archive(tmp_path / "m.keras", CONFIGS["lambda_layer"](tmp_path), arrays))
 
         assert [finding.kind for finding in report.findings] == ["lambda", "refused"]
 
 
-def test_metadata_that_cannot_be_read_are_nothing_to_a_scan(tmp_path):
+def test_unreadable_metadata_do_not_affect_a_scan(tmp_path):
     path = tmp_path / "m.keras"
     with zipfile.ZipFile(path, "w") as file:
         file.writestr("metadata.json", "{")
@@ -139,7 +139,7 @@ def test_metadata_that_cannot_be_read_are_nothing_to_a_scan(tmp_path):
     assert (scan(path).verdict, scan(path).keras_version) == ("safe", "")
 
 
-def test_optimizers_of_keras_2_are_known(tmp_path):
+def test_optimizers_of_keras_2_are_safe(tmp_path):
     rows = [{"class_name": "InputLayer", "config": {"batch_input_shape": [None, 4], "name": "x"}}]
     training = {"loss": "mse", "metrics": ["accuracy"], "optimizer_config": {"class_name": "Custom>Adam", "config": {}}}
     path = legacy(tmp_path / "m.h5", {"class_name": "Sequential", "config": {"layers": rows}}, {}, training)
@@ -147,7 +147,7 @@ def test_optimizers_of_keras_2_are_known(tmp_path):
     assert scan(path, isolated=False).findings == ()
 
 
-def test_a_finding_says_where_it_stands(tmp_path):
+def test_finding_has_a_layer_and_a_place(tmp_path):
     report = scan(archive(tmp_path / "m.keras", CONFIGS["lambda_in_a_wrapper_in_a_nested_model"](tmp_path)))
 
     (finding,) = report.findings
@@ -155,7 +155,7 @@ def test_a_finding_says_where_it_stands(tmp_path):
     assert finding.place == "config.json: config.config.layers[1].config.layer.config.layers[1].config.function"
 
 
-def test_foreign_files_are_told_by_name_and_by_how_they_begin(tmp_path):
+def test_foreign_files_are_recognized_by_name_and_first_bytes(tmp_path):
     files = {
         "evil.so": b"x",
         "assets/data": b"\x80\x04\x95abc.",
@@ -166,8 +166,8 @@ def test_foreign_files_are_told_by_name_and_by_how_they_begin(tmp_path):
 
     report = scan(archive(tmp_path / "m.keras", files=files))
 
-    told = {finding.place: finding.severity for finding in report.findings}
-    assert told == {
+    severities = {finding.place: finding.severity for finding in report.findings}
+    assert severities == {
         "evil.so": "trust",
         "assets/data": "trust",
         "assets/tool": "trust",
@@ -177,12 +177,12 @@ def test_foreign_files_are_told_by_name_and_by_how_they_begin(tmp_path):
     assert report.verdict == "needs trust"
 
 
-def test_a_report_as_json(tmp_path):
+def test_report_can_be_written_as_json(tmp_path):
     report = scan(archive(tmp_path / "m.keras", CONFIGS["os_system"](tmp_path)))
 
     record = json.loads(report.to_json())
 
-    assert (record["format"], record["verdict"], record["file"]) == ("ramet-scan-1", "unsafe", "m.keras")
+    assert (record["ramet"], record["version"], record["verdict"]) == ("scan", 1, "unsafe")
     assert set(record["findings"][0]) == {
         "advisories",
         "effect",
@@ -195,21 +195,21 @@ def test_a_report_as_json(tmp_path):
     }
 
 
-def test_escapes_of_a_terminal_are_shown_as_escapes(tmp_path):
+def test_terminal_control_characters_are_escaped(tmp_path):
     name = "\x1b[2J\x07\u202edlo\r\n"
     config = one_layer(layer(name, name, called(tensor("x")), module=name))
     path = archive(tmp_path / "m.keras", config, files={f"assets/{name}": "x"})
 
     report = scan(path)
     with read_archive(path) as file:
-        lines = show_lines(file)
+        lines = str(list_file(file)).splitlines()
 
     assert all(line.isprintable() for line in str(report).splitlines())
     assert all(line.isprintable() for line in lines)
     assert any("\\x1b[2J" in line for line in lines)
 
 
-def test_limits_can_be_narrowed(tmp_path):
+def test_limits_can_be_tightened(tmp_path):
     path = archive(tmp_path / "m.keras")
 
     assert scan(path, Limits(text_size=10)).verdict == "unsafe"
@@ -217,8 +217,8 @@ def test_limits_can_be_narrowed(tmp_path):
         read_archive(path, Limits(entries=1))
 
 
-def test_a_file_without_a_config_cannot_be_scanned(tmp_path):
-    with pytest.raises(ModelFileError, match=r"holds no 'config\.json'"):
+def test_file_without_a_config_cannot_be_scanned(tmp_path):
+    with pytest.raises(ModelFileError, match=r"does not contain 'config\.json'"):
         scan(archive(tmp_path / "m.keras", None))
 
 
@@ -229,7 +229,7 @@ def test_weights_that_may_be_pickles_are_unsafe(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["saved_model.pb", "saved_model.pbtxt", "keras_metadata.pb"])
-def test_a_folder_that_is_a_saved_model_as_well_is_unsafe(tmp_path, name):
+def test_folder_that_is_also_a_saved_model_is_unsafe(tmp_path, name):
     with zipfile.ZipFile(archive(tmp_path / "m.keras")) as file:
         file.extractall(tmp_path / "m")
     assert scan(tmp_path / "m").verdict == "safe"

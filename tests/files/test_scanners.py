@@ -1,4 +1,4 @@
-"""The comparison of scanners: what it says, and that its corpus is all there is."""
+"""The comparison of scanners: its table, and the completeness of its corpus."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.files import attack, clean, hostile
 pytestmark = pytest.mark.no_backend
 
 
-def test_the_corpus_holds_every_hostile_and_every_clean_file(tmp_path):
+def test_corpus_contains_every_hostile_and_clean_file(tmp_path):
     samples = list(corpus(tmp_path, positions=4))
 
     files = (hostile.CONFIGS, hostile.ARCHIVES, hostile.TEXTS, hostile.WEIGHTS, clean.CLEAN)
@@ -21,14 +21,14 @@ def test_the_corpus_holds_every_hostile_and_every_clean_file(tmp_path):
     assert {sample.group for sample in samples} == {CODE, CROSSED, REACH, HARM, CLEAN}
 
 
-def test_sums_are_by_group_and_by_scanner(tmp_path):
-    said = {
+def test_table_has_sums_by_group_and_scanner(tmp_path):
+    results = {
         Sample("a", CODE, tmp_path / "a"): {"one": "found", "other": "clean"},
         Sample("b", CODE, tmp_path / "b"): {"one": "found", "other": "found"},
         Sample("c", CLEAN, tmp_path / "c"): {"one": "clean", "other": "found"},
     }
 
-    sums = render(said).split("\n\n")[1].splitlines()
+    sums = render(results).split("\n\n")[1].splitlines()
 
     assert [[cell.strip() for cell in line.strip("|").split("|")] for line in (sums[0], *sums[2:])] == [
         ["sum", "one", "other"],

@@ -1,4 +1,4 @@
-"""Weights in shards: one weights file to whoever looks at them, and nothing outside of their folder."""
+"""Sharded weights: they are read as one weights file, and nothing outside of their folder is opened."""
 
 import json
 
@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from ramet.__main__ import main
-from ramet._files import HostileFileError, Limits, ModelFileError, read_archive, scan, show_lines
+from ramet._files import Limits, list_file, read_archive, scan
+from ramet.errors import HostileFileError, ModelFileError
 from tests.files.build import DENSE_WEIGHTS, TINY, sharded, weights
 
 pytestmark = pytest.mark.no_backend
@@ -36,16 +37,16 @@ def test_shards_are_read_as_one_weights_file(tmp_path, isolated):
         assert np.array_equal(file.weights.read("dense/kernel"), KERNEL)
         assert file.weights.read("dense/bias").tolist() == [5, 6]
         assert np.array_equal(file.weights.read("dense/kernel"), KERNEL)
-        assert show_lines(file) == [
+        assert str(list_file(file)).split("\n") == [
             "m.weights.json: weights, 19 parameters",
-            "  its weights lie in 2 shards",
+            "  the weights are in 2 shards",
             "",
-            "dense    Dense    10",
-            "dense_1  Dense     9",
+            "  dense    Dense    10",
+            "  dense_1  Dense     9",
         ]
 
 
-def test_shards_that_keras_has_written(tmp_path):
+def test_shards_written_by_keras_are_read(tmp_path):
     import keras
 
     model = keras.Sequential([keras.Input((8,)), *(keras.layers.Dense(8, name=f"d{number}") for number in range(6))])
@@ -74,7 +75,7 @@ def test_shards_are_scanned(tmp_path):
     assert (report.kind, report.verdict, report.findings) == ("weights", "safe", ())
 
 
-def test_the_shards_of_a_model_in_a_folder(tmp_path):
+def test_shards_in_the_folder_of_a_model_are_read(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(TINY))
     sharded(tmp_path / "model.weights.json", {"model_00000.weights.h5": SHARDS[FIRST]})
 
@@ -84,16 +85,16 @@ def test_the_shards_of_a_model_in_a_folder(tmp_path):
     assert scan(tmp_path).findings == ()
 
 
-def test_a_map_in_a_folder_that_leads_elsewhere_is_refused(tmp_path):
+def test_map_in_a_folder_that_leads_elsewhere_is_refused(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(TINY))
     sharded(tmp_path / "model.weights.json", SHARDS, {"/layers/dense/vars": "../../m.h5"})
 
-    with pytest.raises(HostileFileError, match="no name of a file beside it"), read_archive(tmp_path) as file:
+    with pytest.raises(HostileFileError, match="is not a file in the same folder"), read_archive(tmp_path) as file:
         _ = file.graph
     assert scan(tmp_path).verdict == "unsafe"
 
 
-def test_a_cache_of_links_into_one_folder_is_read(tmp_path):
+def test_links_into_one_cache_folder_are_read(tmp_path):
     blobs, snapshot = tmp_path / "blobs", tmp_path / "snapshot"
     blobs.mkdir()
     snapshot.mkdir()
@@ -106,7 +107,7 @@ def test_a_cache_of_links_into_one_folder_is_read(tmp_path):
         assert len(file.weights) == 4
 
 
-def test_a_link_out_of_the_folder_is_refused(tmp_path):
+def test_link_out_of_the_folder_is_refused(tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()
     (tmp_path / "other.h5").write_bytes(weights(SHARDS[SECOND]))
@@ -119,17 +120,17 @@ def test_a_link_out_of_the_folder_is_refused(tmp_path):
     assert scan(path).verdict == "unsafe"
 
 
-def test_shards_are_shown_and_compared_like_the_weights_file_that_they_are(tmp_path, capsys):
+def test_shards_are_shown_and_compared_like_one_weights_file(tmp_path, capsys):
     shards = sharded(tmp_path / "m.weights.json", SHARDS)
     whole = tmp_path / "whole.weights.h5"
     whole.write_bytes(weights({**SHARDS[FIRST], **SHARDS[SECOND]}))
     changed = tmp_path / "changed.weights.h5"
     changed.write_bytes(weights({**SHARDS[FIRST], **SHARDS[SECOND], "layers/dense/vars/1": np.zeros(2, "float32")}))
 
-    answers = [main(["diff", str(shards), str(other)]) for other in (shards, whole, changed)]
-    answers += [main(["show", str(shards), "--weights"]), main(["scan", str(shards)])]
+    codes = [main(["diff", str(shards), str(other)]) for other in (shards, whole, changed)]
+    codes += [main(["show", str(shards), "--weights"]), main(["scan", str(shards)])]
 
-    assert answers == [0, 0, 1, 0, 0]
+    assert codes == [0, 0, 1, 0, 0]
     out = capsys.readouterr().out
     assert "weights: weights of 1 of 4 variables\n" in out
     assert "  dense/bias      (2,) float32" in out
@@ -143,13 +144,13 @@ def test_shards_are_shown_and_compared_like_the_weights_file_that_they_are(tmp_p
     "shard",
     ["../m.h5", "/etc/passwd", "sub/m.h5", "..", ".", "", "C:m.h5", "a\\b", "a\0b"],
 )
-def test_a_shard_that_leads_elsewhere_is_refused(tmp_path, shard):
+def test_shard_that_leads_elsewhere_is_refused(tmp_path, shard):
     (tmp_path / "m.h5").write_bytes(weights(SHARDS[FIRST]))
     folder = tmp_path / "sub"
     folder.mkdir()
     path = sharded(folder / "m.weights.json", SHARDS, {"/layers/dense/vars": [FIRST, shard]})
 
-    with pytest.raises(HostileFileError, match="no name of a file beside it"):
+    with pytest.raises(HostileFileError, match="is not a file in the same folder"):
         read_archive(path)
     report = scan(path)
     assert (report.kind, report.verdict) == ("weights", "unsafe")
@@ -158,22 +159,22 @@ def test_a_shard_that_leads_elsewhere_is_refused(tmp_path, shard):
 @pytest.mark.parametrize(
     ("weight_map", "sentence"),
     [
-        ({"/layers/dense/vars": [FIRST, "m_00002.weights.h5"]}, r"'m_00002\.weights\.h5' is not there"),
-        ({"/layers/dense/vars": "m" * 5_000}, r"its shard 'm{80}'\.\.\. is not there"),
-        ({"/layers/dense/vars": "\ud800"}, r"its shard '.ud800' is not there"),
+        ({"/layers/dense/vars": [FIRST, "m_00002.weights.h5"]}, r"'m_00002\.weights\.h5' is missing"),
+        ({"/layers/dense/vars": "m" * 5_000}, r"its shard 'm{80}'\.\.\. is missing"),
+        ({"/layers/dense/vars": "\ud800"}, r"its shard '.ud800' is missing"),
         ({"/layers/dense/vars": [FIRST, FIRST]}, "lists a shard of '/layers/dense/vars' twice"),
-        ({"/layers/dense/vars": FIRST, "layers/dense/vars": SECOND}, "tells of a group twice"),
-        ({"/layers/dense/vars": FIRST, "/layers/other/vars": FIRST}, "'layers/other/vars' lies in .* it does not"),
-        ({"/layers/dense/vars": 3}, "does not say in which shard"),
-        ({"/layers/dense/vars": None}, "does not say in which shard"),
-        ({"/layers/dense/vars": []}, "does not say in which shard"),
-        ({"/layers/dense/vars": [FIRST, 3]}, "does not say in which shard"),
-        ({"/layers/dense/vars": {"a": FIRST}}, "does not say in which shard"),
-        ([FIRST], "no map of shards"),
-        (7, "no map of shards"),
+        ({"/layers/dense/vars": FIRST, "layers/dense/vars": SECOND}, "lists a group twice"),
+        ({"/layers/dense/vars": FIRST, "/layers/other/vars": FIRST}, "'layers/other/vars' in .* does not contain it"),
+        ({"/layers/dense/vars": 3}, "does not name the shard"),
+        ({"/layers/dense/vars": None}, "does not name the shard"),
+        ({"/layers/dense/vars": []}, "does not name the shard"),
+        ({"/layers/dense/vars": [FIRST, 3]}, "does not name the shard"),
+        ({"/layers/dense/vars": {"a": FIRST}}, "does not name the shard"),
+        ([FIRST], "not a map of shards"),
+        (7, "not a map of shards"),
     ],
 )
-def test_a_map_that_is_wrong_is_refused_with_a_sentence(tmp_path, weight_map, sentence):
+def test_invalid_map_is_refused_with_a_reason(tmp_path, weight_map, sentence):
     path = sharded(tmp_path / "m.weights.json", SHARDS, weight_map)
 
     with pytest.raises(ModelFileError, match=sentence):
@@ -181,7 +182,7 @@ def test_a_map_that_is_wrong_is_refused_with_a_sentence(tmp_path, weight_map, se
 
 
 @pytest.mark.parametrize("text", ["", "[]", "3", "null", "{}", '{"weight_map": {}, "metadata": 3}', "{", "\xff"])
-def test_a_text_that_is_no_map_is_refused(tmp_path, text):
+def test_json_that_is_not_a_map_is_refused(tmp_path, text):
     path = tmp_path / "m.weights.json"
     path.write_text(text, encoding="latin-1")
 
@@ -191,18 +192,18 @@ def test_a_text_that_is_no_map_is_refused(tmp_path, text):
         scan(path)
 
 
-def test_a_map_without_end_is_refused(tmp_path):
+def test_oversized_map_is_refused(tmp_path):
     path = sharded(tmp_path / "m.weights.json", SHARDS, {f"/{number}/vars": FIRST for number in range(100)})
 
-    for limits, sentence in ((Limits(objects=50), "tells of 100 groups"), (Limits(text_size=100), "larger than 100")):
+    for limits, sentence in ((Limits(objects=50), "lists 100 groups"), (Limits(text_size=100), "larger than 100")):
         with pytest.raises(HostileFileError, match=sentence):
             read_archive(path, limits)
     many = sharded(tmp_path / "n.weights.json", SHARDS, {f"/{number}/vars": f"n_{number}" for number in range(20)})
-    with pytest.raises(HostileFileError, match="names 20 shards, and 10 are allowed"):
+    with pytest.raises(HostileFileError, match="lists 20 shards, and 10 are allowed"):
         read_archive(many, Limits(shards=10))
 
 
-def test_shards_together_hold_no_more_than_allowed(tmp_path):
+def test_objects_of_all_shards_together_are_limited(tmp_path):
     path = sharded(tmp_path / "m.weights.json", SHARDS)
 
     with pytest.raises(HostileFileError, match="more than 9 groups and arrays"):
@@ -212,7 +213,7 @@ def test_shards_together_hold_no_more_than_allowed(tmp_path):
 # Shards.
 
 
-def test_what_the_map_does_not_tell_of_is_left_out_and_told(tmp_path):
+def test_arrays_missing_from_the_map_are_left_out_and_reported(tmp_path):
     path = sharded(tmp_path / "m.weights.json", SHARDS, {"/layers/dense/vars": [FIRST, SECOND]})
 
     with read_archive(path) as file:
@@ -224,23 +225,23 @@ def test_what_the_map_does_not_tell_of_is_left_out_and_told(tmp_path):
     }
 
 
-def test_an_array_that_stands_in_two_shards_is_told(tmp_path):
+def test_array_in_two_shards_is_reported(tmp_path):
     path = sharded(tmp_path / "m.weights.json", {**SHARDS, SECOND: {**SHARDS[SECOND], **SHARDS[FIRST]}})
 
     (finding,) = scan(path).findings
 
-    assert finding.what == f"'{SECOND}: layers/dense/vars/0' in the weights: it stands in '{FIRST}', too."
+    assert finding.what == f"'{SECOND}: layers/dense/vars/0' in the weights: it is also in '{FIRST}'."
 
 
-def test_a_shard_that_is_no_hdf5_is_refused(tmp_path):
+def test_shard_that_is_not_hdf5_is_refused(tmp_path):
     path = sharded(tmp_path / "m.weights.json", SHARDS)
-    (tmp_path / SECOND).write_bytes(b"no HDF5 at all")
+    (tmp_path / SECOND).write_bytes(b"not HDF5")
 
-    with pytest.raises(ModelFileError, match="broken, or no HDF5"):
+    with pytest.raises(ModelFileError, match="broken, or it is not HDF5"):
         read_archive(path)
 
 
-def test_code_in_the_attributes_of_a_shard_is_nothing(tmp_path):
+def test_config_in_the_attributes_of_a_shard_is_ignored(tmp_path):
     config = json.dumps({"class_name": "Sequential", "config": []})
     first = weights(SHARDS[FIRST], edit=lambda file: file.attrs.update(model_config=config))
     path = sharded(tmp_path / "m.weights.json", {FIRST: first}, {"/layers/dense/vars": FIRST})
@@ -249,8 +250,8 @@ def test_code_in_the_attributes_of_a_shard_is_nothing(tmp_path):
         assert (file.kind, file.config) == ("weights", None)
 
 
-def test_a_first_shard_that_the_map_does_not_tell_of_is_unsafe(tmp_path):
-    """Keras opens it before it looks at the map, and reads from it what the map does not tell of."""
+def test_first_shard_missing_from_the_map_is_unsafe(tmp_path):
+    """Keras opens it before the map, and reads from it what the map does not list."""
     hostile = weights({}, edit=lambda file: file.__setitem__("layers", h5py.ExternalLink("/etc/passwd", "/")))
     path = sharded(tmp_path / "m.weights.json", {"m_00001.weights.h5": DENSE_WEIGHTS})
     folder = tmp_path / "model"

@@ -1,7 +1,7 @@
-"""What a loader really does with a file: it is loaded in a process that notes, and refuses, everything out of the ordinary.
+"""The actual effects of loading a file, in a process that records and blocks every unusual event.
 
-`python -m tests.files.watch keras` takes a list of paths as JSON from its standard input, and answers with what happened
-while each was loaded. It shares no code with ramet: it is what the scan is compared with.
+`python -m tests.files.watch keras` reads a list of paths as JSON from its standard input, and writes the events that occurred
+while each was loaded. It shares no code with ramet: the scan is compared with it.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ _EVENTS = (
     *("pickle.find_class", "shutil.rmtree", "socket.bind", "socket.connect", "socket.getaddrinfo"),
     *("socket.gethostbyname", "subprocess.Popen", "urllib.Request", "webbrowser.open"),
 )
-# Modules that have no business in a model file; payloads name them.
+# Modules that no model file needs; payloads name them.
 _MODULES = ("this", "antigravity", "conftest", "keras_hub", "keras_cv", "keras_nlp")
 
 
@@ -31,7 +31,7 @@ _SECONDS = 10
 
 
 class TooLateError(BaseException):
-    """Raised in a loader that does not come to an end."""
+    """Raised in a loader that does not terminate."""
 
 
 def _too_late(_number, _frame):
@@ -39,11 +39,11 @@ def _too_late(_number, _frame):
 
 
 class HappenedError(Exception):
-    """Raised in place of what a file would have done."""
+    """Raised instead of the effect that a file would have had."""
 
 
 class Watch:
-    """Notes what happens while it is on."""
+    """Records events while it is active."""
 
     def __init__(self):
         self.noted = None
@@ -90,7 +90,7 @@ class Watch:
 
 
 def _of_tensorflow(watch):
-    """TensorFlow opens files in C++, through these functions, and by operations."""
+    """Watch TensorFlow, which opens files in C++ through these functions, and by operations."""
     from tensorflow.python import pywrap_tfe
     from tensorflow.python.lib.io import _pywrap_file_io
 
@@ -119,7 +119,7 @@ def _of_tensorflow(watch):
 
 
 def main(loader):
-    """What happened, by path."""
+    """Write the events by path."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     warnings.simplefilter("ignore")
@@ -129,9 +129,9 @@ def main(loader):
 
 
 def loader_of(name):
-    """A function that loads a file and returns what happened, which may be nothing."""
+    """Return a function that loads a file and returns the events, if any."""
     library = importlib.import_module(name)
-    # What loaders import only when they need it would look odd later: backends open files and libraries.
+    # Imported first, because backends open files and libraries, which would look suspicious later.
     for other in ("tensorflow", "torch"):
         with contextlib.suppress(ImportError):
             importlib.import_module(other)
@@ -144,7 +144,7 @@ def loader_of(name):
         watch.own = os.path.realpath(Path(path).parent)
         with tempfile.TemporaryDirectory(dir=watch.own) as tempfile.tempdir, contextlib.suppress(BaseException):
             watch.noted = noted
-            # A loader may go round in circles on a config that makes no sense.
+            # A loader may not terminate on a meaningless config.
             signal.signal(signal.SIGALRM, _too_late)
             signal.setitimer(signal.ITIMER_REAL, _SECONDS, 0.1)
             try:
@@ -158,7 +158,7 @@ def loader_of(name):
 
 
 def watched(paths, loader="keras"):
-    """What a loader does with files: a list for each, empty if it does nothing out of the ordinary."""
+    """Return the unusual events while a loader loads files: a list for each file."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.files.watch", loader],
         input=json.dumps([str(path) for path in paths]),

@@ -1,1 +1,1 @@
-"""Model files with anything in them: a campaign of mutated inputs. `python -m tests.fuzz --help` tells the options."""
+"""Fuzzing of model files: a campaign of mutated inputs. See `python -m tests.fuzz --help`."""

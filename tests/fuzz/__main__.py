@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz [--count N] [--seed S] [--jobs J]`: a campaign. The exit code is 1 if an input went wrong."""
+"""`python -m tests.fuzz [--count N] [--seed S] [--jobs J]`: run a campaign. The exit code is 1 if an input fails."""
 
 import argparse
 import secrets
@@ -10,24 +10,24 @@ from tests.fuzz.campaign import Campaign
 
 
 def main():
-    """The exit code; the summary is on standard output, the progress on standard error."""
+    """Run a campaign and return the exit code. The summary goes to stdout, the progress to stderr."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.fuzz",
-        description="Mutated model files: each is read, shown and scanned, or refused with an error of ramet's own.",
+        description="Read, show and scan mutated model files. Each must succeed or be refused with an error of ramet.",
     )
-    parser.add_argument("--count", type=int, default=100_000, help="inputs (default: 100,000)")
-    parser.add_argument("--seed", type=int, help="of the mutations, as an earlier campaign told it (default: any)")
-    parser.add_argument("--jobs", type=int, default=2, help="processes side by side (default: 2)")
-    parser.add_argument("--seconds", type=float, default=10, help="that one input may take (default: 10)")
+    parser.add_argument("--count", type=int, default=100_000, help="number of inputs (default: 100,000)")
+    parser.add_argument("--seed", type=int, help="seed of the mutations, to repeat a campaign (default: random)")
+    parser.add_argument("--jobs", type=int, default=2, help="number of processes (default: 2)")
+    parser.add_argument("--seconds", type=float, default=10, help="time limit for one input (default: 10)")
     parser.add_argument(
-        "--keep", type=Path, default=Path("build/fuzz"), help="folder for inputs that went wrong (default: build/fuzz)"
+        "--keep", type=Path, default=Path("build/fuzz"), help="folder for inputs that failed (default: build/fuzz)"
     )
     parser.add_argument(
         "--differential",
         choices=("keras", "tf_keras"),
         nargs="?",
         const="keras",
-        help="load each with this library in a watched process, and look for what the scan does not report",
+        help="load each file with this library in a watched process, and look for effects that the scan does not report",
     )
     options = parser.parse_args()
     seed = secrets.randbelow(2**32) if options.seed is None else options.seed

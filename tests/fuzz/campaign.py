@@ -1,4 +1,4 @@
-"""A campaign: many inputs, each looked at in a worker process, and what came of them."""
+"""A campaign: many inputs, each read in a worker process, and a summary of the results."""
 
 import itertools
 import json
@@ -15,24 +15,24 @@ from pathlib import Path
 from tests.fuzz.case import KINDS, make
 
 _ROOT = Path(__file__).parents[2]
-# One input in so many is looked at as the product does: HDF5 in a process of its own for every file.
+# One input in so many is read as ramet does: with a separate HDF5 process for every file.
 _SAMPLED = 200
-# Times as long an input may take where processes are started for it.
+# Factor on the time limit for inputs that need another process.
 _PATIENCE = 4
 _RENEWED = 5_000
 
 
 @dataclass
 class Summary:
-    """What came of a campaign.
+    """The results of a campaign.
 
     Attributes:
-        counts: how many inputs, by kind of mutation and answer of the reader.
-        scanned: how many, by answer of the scan.
-        sampled: how many were looked at with HDF5 in a process of its own.
-        rescued: how many took a worker down, or kept it, where HDF5 was read in it, and were refused where it was not.
-        wrong: what should not have happened, by number of the input: a kind and a text.
-        seconds: how long it took.
+        counts: The number of inputs by kind of mutation and answer of the reader.
+        scanned: The number of inputs by answer of the scan.
+        sampled: The number of inputs that were read with HDF5 in a separate process.
+        rescued: The number of inputs that crashed or blocked a worker in HDF5, and were refused with a separate process.
+        wrong: Kind and text of each failure, by number of the input.
+        seconds: The duration of the campaign.
     """
 
     counts: Counter = field(default_factory=Counter)
@@ -61,7 +61,7 @@ class Summary:
         lines += [
             "",
             f"scanned: {scanned}",
-            f"{self.sampled:,} with HDF5 in a process of its own; {self.rescued:,} that took HDF5 down were refused there",
+            f"{self.sampled:,} with HDF5 in a separate process; {self.rescued:,} that crashed HDF5 were refused there",
             f"{len(self.wrong):,} wrong; {self.seconds / 60:.1f} minutes",
         ]
         return "\n".join(lines)
@@ -71,12 +71,12 @@ class Campaign:
     """Inputs by number, in worker processes.
 
     Args:
-        count: how many inputs.
-        seed: of the mutations.
-        jobs: processes side by side.
-        seconds: that one input may take.
-        keep: the folder for inputs that went wrong.
-        prepare: "module:function" that is called first in every worker; tests plant mistakes with it.
+        count: The number of inputs.
+        seed: The seed of the mutations.
+        jobs: The number of processes.
+        seconds: The time limit for one input.
+        keep: The folder for inputs that failed.
+        prepare: "module:function" that is called first in every worker; tests plant bugs with it.
     """
 
     def __init__(self, count, seed, *, jobs=2, seconds=10.0, keep, prepare=""):
@@ -88,20 +88,20 @@ class Campaign:
         self._failed = []
         self.summary = Summary()
 
-    def run(self, tell=lambda text: None):
-        """The summary, once all inputs have been looked at; `tell` hears of the progress."""
+    def run(self, report=lambda text: None):
+        """Read all inputs and return the summary; `report` is called with the progress."""
         start = time.monotonic()
         threads = [threading.Thread(target=self._work, daemon=True) for _ in range(self._jobs)]
         for thread in threads:
             thread.start()
-        told = 0.0
+        reported = 0.0
         while alive := [thread for thread in threads if thread.is_alive()]:
             alive[0].join(0.2)
             taken = time.monotonic() - start
-            if taken - told > 10:
-                told = taken
+            if taken - reported > 10:
+                reported = taken
                 done = sum(self.summary.counts.values())
-                tell(
+                report(
                     f"{done:,} of {self._count:,} inputs, {len(self.summary.wrong)} wrong, {done / taken:.0f} a second"
                 )
         if self._failed:
@@ -132,12 +132,12 @@ class Campaign:
         return _Worker(self._seed, self._prepare)
 
     def _look_at(self, number, worker):
-        """The worker to go on with, once an input has been looked at and counted."""
+        """Read and count an input, and return the worker to continue with."""
         sampled = number % _SAMPLED == 0
         answer = worker.ask(number, self._seconds * (_PATIENCE if sampled else 1), isolated=sampled)
         rescued = "ended" in answer and not sampled
         if rescued:
-            # HDF5 may do that. What counts is what the program does, which reads it in a process of its own.
+            # HDF5 may crash. ramet reads it in a separate process, so that is what counts.
             worker = self._renewed(worker)
             answer = worker.ask(number, self._seconds * _PATIENCE, isolated=True)
         if "ended" in answer:
@@ -166,7 +166,7 @@ class Campaign:
 
 
 class _Worker:
-    """A process that looks at inputs."""
+    """A process that reads inputs."""
 
     def __init__(self, seed, prepare):
         self._process = subprocess.Popen(
@@ -180,7 +180,7 @@ class _Worker:
         )
 
     def ask(self, number, seconds, *, isolated):
-        """What came of an input: "read" and "scanned"; "wrong", a traceback; or "ended", how the process ended."""
+        """Return the result for an input: "read" and "scanned"; "wrong", a traceback; or "ended", how the process ended."""
         request = {"number": number, "seconds": seconds, "isolated": isolated}
         try:
             self._process.stdin.write(json.dumps(request) + "\n")

@@ -1,4 +1,4 @@
-"""One input of a campaign, made from the campaign's seed and its own number: the same at any time, in any process."""
+"""One input of a campaign, made from the seed of the campaign and a number: reproducible in any process."""
 
 import io
 import json
@@ -18,9 +18,9 @@ class Case:
     """The files of one input.
 
     Attributes:
-        kind: what was mutated.
-        name: of the file that is read.
-        files: bytes by name.
+        kind: The kind of mutation.
+        name: The name of the file that is read.
+        files: The bytes of all files, by name.
     """
 
     kind: str
@@ -28,15 +28,15 @@ class Case:
     files: dict[str, bytes]
 
     def write(self, folder):
-        """The path of the file that is read, once all files are in the folder."""
+        """Write all files into a folder and return the path of the file that is read."""
         for name, content in self.files.items():
             (folder / name).write_bytes(content)
         return folder / self.name
 
 
 def make(seed, number):
-    """The input of that number in the campaign of that seed."""
-    # A text seeds alike everywhere; a tuple would be hashed, which differs from process to process.
+    """Return the input with a number in the campaign with a seed."""
+    # A string gives the same sequence everywhere; the hash of a tuple differs between processes.
     chance = random.Random(f"{seed}/{number}")
     kind = chance.choices(list(_MAKERS), [share for _, share in _MAKERS.values()])[0]
     name, files = _MAKERS[kind][0](chance)
@@ -44,14 +44,14 @@ def make(seed, number):
 
 
 def _archive(chance, config=None, metadata=seeds.METADATA_TEXT, weights=None):
-    """A whole archive, but for what is given."""
+    """Return a valid archive, except for the given parts."""
     config = json.dumps(chance.choice(seeds.CONFIGS)).encode() if config is None else config
     weights = chance.choice(seeds.WEIGHTS) if weights is None else weights
     data = io.BytesIO()
     packed = zipfile.ZIP_DEFLATED if chance.random() < 0.2 else zipfile.ZIP_STORED
     with zipfile.ZipFile(data, "w", packed) as file:
         for name, content in (("metadata.json", metadata), ("config.json", config), ("model.weights.h5", weights)):
-            # With a time of its own, the same input would be other bytes at another time.
+            # With the current time in it, the input would not be reproducible.
             info = zipfile.ZipInfo(name)
             info.compress_type = packed
             file.writestr(info, content)
@@ -65,7 +65,7 @@ def _archive_bytes(chance):
     start, end = 0, len(whole)
     weights = whole.find(b"\x89HDF")
     if weights >= 0 and chance.random() < 0.8:
-        # Its headers, texts and directory: weights have mutations of their own.
+        # Only headers, texts and directory: there are other mutations for weights.
         start, end = chance.choice([(0, weights), (whole.rfind(b"PK\x01\x02", 0, -60) - 200, end)])
     return "m.keras", {"m.keras": mutated_bytes(chance, whole, max(start, 0), end)}
 
@@ -104,7 +104,7 @@ def _weights_bytes(chance):
 
 
 def _weights_objects(chance):
-    """HDF5 that is whole, with groups, arrays, links and attributes that no model has."""
+    """Return valid HDF5 with groups, arrays, links and attributes that no model has."""
     data = io.BytesIO()
     with h5py.File(data, "w") as file:
         for number in range(chance.randrange(1, 9)):
@@ -122,7 +122,7 @@ def _weights_objects(chance):
 
 
 def _group(file, path):
-    """The group at a path, or the last one on the way there, where something else stands in it."""
+    """Return the group at a path, or the last one before an object that is not a group."""
     group = file["/"]
     for name in filter(None, path.split("/")):
         if name in group and group.get(name, getlink=True).__class__ is not h5py.HardLink:
@@ -167,7 +167,7 @@ _OBJECTS = (
 
 
 def _legacy(chance, config, training=None):
-    """A model of Keras 2, with these texts as its configs."""
+    """Return a Keras 2 model with these texts as its configs."""
     data = io.BytesIO()
     with h5py.File(data, "w") as file:
         file.attrs["keras_version"] = "2.15.0"
@@ -184,7 +184,7 @@ def _legacy(chance, config, training=None):
 
 
 def _stored(text):
-    """A text as an attribute, which holds no more than 64 kB and no NUL."""
+    """Return a text that fits into an attribute: at most 64 kB, and no NUL."""
     return text.replace(b"\0", b" ")[:60_000]
 
 
@@ -205,7 +205,7 @@ def _shards(chance):
     return "m.weights.json", files
 
 
-# By kind of mutation: what makes an input, and how many of a hundred are of it.
+# By kind of mutation: a function that makes an input, and its share in percent.
 _MAKERS = {
     "archive bytes": (_archive_bytes, 13),
     "archive fields": (_archive_fields, 9),

@@ -1,6 +1,6 @@
-"""The scan beside a real loader: configs with anything in them, loaded in a process that is watched.
+"""The scan compared with a real loader: mutated configs are loaded in a watched process.
 
-What a loader does with a file that the scan calls safe is a hole. `python -m tests.fuzz --differential` looks for holes.
+Any effect of a file that the scan calls safe is a gap in the scan. `python -m tests.fuzz --differential` looks for gaps.
 """
 
 import functools
@@ -71,10 +71,10 @@ _NAMES = (
 
 
 def make(loader, seed, number, folder):
-    """The config of that number: what a loader's library writes for a rich model, with one to three things changed.
+    """Return a config by its number: one that the loader's library has written, with one to three changes.
 
     Returns:
-        The container it goes into, and the config.
+        The suffix of the file to write, and the config.
     """
     from tests.files import attack
 
@@ -83,11 +83,11 @@ def make(loader, seed, number, folder):
     config = _clean(loader)[container]
     payloads = [payload(folder) for payload in attack.PAYLOADS.values()]
     for _ in range(chance.choice([1, 1, 2, 3])):
-        # The whole of a `.h5` file is two texts, and each of them may be anything.
+        # The root of a `.h5` file consists of two texts, which cannot be replaced as a whole.
         found = [path for path in places(config) if path or container == ".keras"]
         objects = [path for path in found if isinstance(_at(config, path), dict) and "class_name" in _at(config, path)]
         if objects and chance.random() < 0.5:
-            # Where an object stood, a loader takes another one.
+            # Replace an object by another one.
             config = put(config, chance.choice(objects), chance.choice(payloads))
             continue
         path = chance.choice(found)
@@ -97,7 +97,7 @@ def make(loader, seed, number, folder):
 
 @functools.cache
 def _clean(loader):
-    """Configs as the loader's own library writes them, by the suffix of the file."""
+    """Return configs as the loader's own library writes them, by the suffix of the file."""
     from tests.files import attack, attack_tf_keras
 
     if loader == "tf_keras":
@@ -112,7 +112,7 @@ def _at(config, path):
 
 
 def _changed(chance, config, path, found, payloads):
-    """Another value for a place: a payload, part of one, a name, something from elsewhere, or the old one wrapped."""
+    """Return another value for a position: a payload, part of one, a name, another value, or the old one wrapped."""
     old = _at(config, path)
     kind = chance.randrange(6)
     if kind == 0 or path == ():
@@ -138,7 +138,7 @@ def _changed(chance, config, path, found, payloads):
 
 
 def main(loader, seed, start, step, count, keep, prepare):
-    """Look at inputs; answers with counts, and with what went wrong."""
+    """Load inputs, and write counts and failures to stdout."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     from ramet._files import scan
@@ -150,7 +150,7 @@ def main(loader, seed, start, step, count, keep, prepare):
     if prepare:
         module, _, function = prepare.partition(":")
         getattr(import_module(module), function)()
-    # A config may ask for a layer of any size: what does not fit is an error of Keras, and no matter here.
+    # A config may contain a layer of any size; if it does not fit, Keras fails, which does not matter here.
     taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (taken + 2 * 2**30, resource.RLIM_INFINITY))
     counts, wrong = Counter(), {}
@@ -179,7 +179,7 @@ def main(loader, seed, start, step, count, keep, prepare):
 
 
 def campaign(count, seed, *, jobs, keep, loader="keras", prepare=""):
-    """Counts of verdicts, and what a loader did with files that the scan called safe, by their number."""
+    """Return counts of verdicts, and the effects of files that the scan called safe, by number."""
     program = "import sys, json; from tests.fuzz.differential import main; from pathlib import Path; a = json.loads(sys.argv[1]); main(*a[:5], Path(a[5]), a[6])"
     workers = [
         subprocess.Popen(

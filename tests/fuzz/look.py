@@ -1,24 +1,22 @@
-"""What the program does with a file that nobody vouches for: read it, show it, scan it."""
+"""Read, show and scan one untrusted file."""
 
-from ramet._cli.show import show_text
-from ramet._files import Limits, read_archive, scan
-from ramet._graph import to_json
+from ramet._files import Limits, list_file, read_archive, scan
 from ramet.errors import RametError
 
 READ = "read"
-# Less time than the product gives a process that reads HDF5, so that a campaign gets on.
+# Less time than ramet gives the process that reads HDF5, so that a campaign makes progress.
 LIMITS = Limits(seconds=5)
 
 
 def look(path, *, isolated):
-    """How the reader and the scan answer: each "read", a verdict, or the name of the error that refuses.
+    """Return the answers of the reader and of the scan: "read", a verdict, or the name of the error.
 
     Args:
-        path: of the file.
-        isolated: whether HDF5 is read in a process of its own, as the product does.
+        path: The path of the file.
+        isolated: Whether HDF5 is read in a separate process, as ramet does.
 
     Raises:
-        Exception: any other than ramet's own, which is what a campaign looks for.
+        Exception: Any error that is not one of ramet, which a campaign looks for.
     """
     return _answer(_read, path, isolated), _answer(_scanned, path, isolated)
 
@@ -33,9 +31,9 @@ def _answer(work, path, isolated):
 
 def _read(path, isolated):
     with read_archive(path, LIMITS, isolated=isolated) as file:
-        _check_text(show_text(file, weights=False, colour=False))
-        to_json(file.graph).encode()
-        _check_text(show_text(file, weights=True, colour=False))
+        _check_text(str(list_file(file)))
+        file.graph.to_json().encode()
+        _check_text(str(list_file(file, weights=True)))
     return READ
 
 
@@ -47,7 +45,7 @@ def _scanned(path, isolated):
 
 
 def _check_text(text):
-    """Nothing in a file reaches a terminal as it is: it might be an order to the terminal."""
+    """Check that no control characters from a file reach the terminal."""
     odd = next((line for line in text.split("\n") if not line.isprintable()), None)
     if odd is not None:
-        raise AssertionError(f"a line with characters that a terminal acts on: {odd!a}")
+        raise AssertionError(f"a line with control characters: {odd!a}")

@@ -1,4 +1,4 @@
-"""Mutations: of bytes, of the fields of an archive, of the values in JSON."""
+"""Mutations of bytes, of the fields of an archive, and of JSON values."""
 
 import contextlib
 import copy
@@ -9,13 +9,13 @@ import threading
 
 from tests.files.build import dense, tensor
 
-_ONE_AT_A_TIME = threading.Lock()  # the limit of recursion belongs to all threads
+_ONE_AT_A_TIME = threading.Lock()  # the recursion limit is shared by all threads
 _SIZES = (1, 2, 4, 8)
 _NUMBERS = (0, 1, 2, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 2**63, 2**64 - 1)
 
 
 def mutated_bytes(random, data, start=0, end=None):
-    """The bytes with a few changes between two places."""
+    """Return the bytes with a few changes between two offsets."""
     result = bytearray(data)
     end = len(data) if end is None else end
     for _ in range(random.choice((1, 1, 2, 3, 6, 12))):
@@ -51,7 +51,7 @@ def _change(random, data, place, end):
         data[place : place + length] = data[other : other + length]
 
 
-# By signature: where the fields of a header stand, and how many bytes each has.
+# By signature: the size of the header.
 _HEADERS = {
     b"PK\x03\x04": struct.calcsize("<4s5H3L2H"),
     b"PK\x01\x02": struct.calcsize("<4s6H3L5H2L"),
@@ -60,9 +60,9 @@ _HEADERS = {
 
 
 def mutated_fields(random, data):
-    """An archive with numbers in its headers changed: sizes, offsets, methods, flags, counts."""
+    """Return an archive with changed numbers in its headers: sizes, offsets, methods, flags, counts."""
     result = bytearray(data)
-    headers = [(place, size) for signature, size in _HEADERS.items() for place in _places_of(data, signature)]
+    headers = [(place, size) for signature, size in _HEADERS.items() for place in _offsets_of(data, signature)]
     for _ in range(random.choice((1, 1, 2, 4))):
         place, size = random.choice(headers)
         at = random.randrange(4, size - 1, 2)
@@ -72,7 +72,7 @@ def mutated_fields(random, data):
     return bytes(result[: len(data)])
 
 
-def _places_of(data, signature):
+def _offsets_of(data, signature):
     place = data.find(signature)
     while place >= 0:
         yield place
@@ -115,7 +115,7 @@ _SAMPLES = (
 
 
 def junk(random):
-    """Some JSON value."""
+    """Return a random JSON value."""
     value = _leaf(random)
     for _ in range(random.choice((0, 0, 0, 1, 2, 3))):
         others = [_leaf(random) for _ in range(random.randrange(3))]
@@ -149,7 +149,7 @@ def _deep(levels):
 
 @contextlib.contextmanager
 def _deeper():
-    """Junk inside junk may be thousands of levels deep: making it recurses, reading it must not."""
+    """Raise the recursion limit: nested junk may be thousands of levels deep, and making it recurses."""
     with _ONE_AT_A_TIME:
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(20_000)
@@ -161,10 +161,10 @@ def _deeper():
 
 @_deeper()
 def mutated_values(random, value):
-    """JSON as bytes, with a few places exchanged, moved, dropped, repeated or renamed."""
+    """Return JSON as bytes, with a few values exchanged, moved, removed, repeated or renamed."""
     root = [copy.deepcopy(value)]
     for _ in range(random.choice((1, 1, 1, 2, 3, 8))):
-        places = _places(root)
+        places = _positions(root)
         if not places:
             break
         owner, key = random.choice(places)
@@ -183,8 +183,8 @@ def mutated_values(random, value):
     return json.dumps(root[0], ensure_ascii=random.random() < 0.9).encode("utf-8", "surrogatepass")
 
 
-def _places(value):
-    """Every place in a value: what holds it, and under which key."""
+def _positions(value):
+    """Return every position in a value: the list or dict that holds it, and the key."""
     found, waiting = [], [value]
     while waiting:
         owner = waiting.pop()

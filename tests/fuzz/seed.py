@@ -1,4 +1,4 @@
-"""What mutations begin with: configs, weights and maps of shards, in the shapes that Keras writes."""
+"""The inputs of mutations: configs, weights and shard maps as Keras writes them."""
 
 import json
 

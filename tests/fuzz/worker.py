@@ -1,7 +1,7 @@
-"""One process of a campaign: looks at inputs by their number. What takes it down takes only itself down.
+"""One process of a campaign: reads inputs by number. A crash ends only this process.
 
-It answers requests from its standard input, one line of JSON each, with a line of JSON. The system ends it when an input takes
-longer than it may, also inside a C library.
+It answers requests from its standard input, one line of JSON each, with a line of JSON. The system ends it if an input
+exceeds its time limit, also inside a C library.
 """
 
 import importlib
@@ -23,7 +23,7 @@ _MEMORY = 8 * 2**30
 def main():
     """Serve requests until the input ends."""
     seed, prepare = sys.argv[1:3]
-    # What a library prints must not stand among the answers.
+    # Output of libraries must not get between the answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
@@ -38,14 +38,14 @@ def main():
 
 
 def _looked_at(seed, request, folder):
-    """How the program answered to an input, or the traceback of what went wrong."""
+    """Return the answers for an input, or the traceback of an unexpected error."""
     case = make(seed, request["number"])
     path = case.write(folder)
     signal.setitimer(signal.ITIMER_REAL, request["seconds"])
     try:
         read, scanned = look(path, isolated=request["isolated"])
         return {"kind": case.kind, "read": read, "scanned": scanned}
-    except Exception:  # noqa: BLE001  # any error that is not ramet's own is what is looked for
+    except Exception:  # noqa: BLE001  # the campaign looks for any error that is not one of ramet
         return {"kind": case.kind, "wrong": traceback.format_exc()}
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

@@ -1,11 +1,11 @@
-"""Graphs as large as one likes: blocks of a residual network, with a shared layer, a nested model and a mask in each."""
+"""Graphs of any size: blocks of a residual network, with a shared layer, a nested model and a mask in each."""
 
 from ramet._graph import Call, Graph, Op, Ref, Value, VariableSpec, freeze, freeze_dict
 from tests.graph.sample import config, input_op
 
 
 def grow(calls: int) -> Graph:
-    """A graph of this many calls, those of nested graphs not counted."""
+    """Return a graph with this many calls, not counting those of nested graphs."""
     ops: list[Op] = [input_op("x")]
     made: list[Call] = [Call("x", "x", outputs=(_VALUE,))]
     last = Ref("x")

@@ -1,4 +1,4 @@
-"""Small graphs that tests begin with."""
+"""Small graphs for tests."""
 
 from ramet._graph import Argument, Call, FrozenDict, Graph, Op, Ref, Value, VariableSpec, freeze, freeze_dict
 
@@ -31,7 +31,7 @@ def call(name: str, *args: Argument, outputs: tuple[Value, ...] = (), op: str = 
 
 
 def small() -> Graph:
-    """An input, a shared dense layer, an add."""
+    """Return an input, a shared dense layer, an add."""
     return Graph(
         "small",
         "Functional",
@@ -48,7 +48,7 @@ def small() -> Graph:
 
 
 def split() -> Graph:
-    """One layer with two outputs, which the graph returns as a dict."""
+    """Return one layer with two outputs, which the graph returns as a dict."""
     two = (value(None, 8), value(None, 4))
     return Graph(
         "split",
@@ -65,7 +65,7 @@ def split() -> Graph:
 
 
 def masked() -> Graph:
-    """An embedding that makes a mask, an LSTM that takes it, an attention with a mask of the user's."""
+    """Return an embedding that produces a mask, an LSTM that uses it, and an attention with an explicit mask."""
     mask = Ref("not_equal")
     table = VariableSpec("embeddings", (100, 16), "float32")
     return Graph(
@@ -105,7 +105,7 @@ def masked() -> Graph:
 
 
 def nested() -> Graph:
-    """An encoder used twice, and a decoder that shares the encoder's dense layer and ties a variable to it."""
+    """Return an encoder used twice, and a decoder that shares the encoder's dense layer and ties a variable to it."""
     encoder = Graph(
         "encoder",
         "Functional",

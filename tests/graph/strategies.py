@@ -1,4 +1,4 @@
-"""Random arguments, graphs and JSON, small and the same in every run."""
+"""Random arguments and graphs, small and the same in every run."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ plain = st.one_of(
 
 
 def arguments(leaves: st.SearchStrategy[Any] = plain | constants) -> st.SearchStrategy[Any]:
-    """Frozen data with these leaves."""
+    """Draw frozen data with these leaves."""
 
     def containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         return st.one_of(
@@ -71,7 +71,7 @@ variables = st.lists(
 
 @st.composite
 def ops(draw: st.DrawFn, name: str, *, depth: int) -> Op:
-    """A layer, an operation, or (while depth lasts) a model or a layer with children."""
+    """Draw a layer, an operation, or (up to a depth) a model or a layer with children."""
     kind: Any = draw(st.sampled_from(["layer", "operation", *(["model", "parent"] if depth else [])]))
     op = Op(
         name,
@@ -98,7 +98,7 @@ def ops(draw: st.DrawFn, name: str, *, depth: int) -> Op:
 
 @st.composite
 def graphs(draw: st.DrawFn, *, depth: int = 1) -> Graph:
-    """A sound functional graph: inputs, then calls of ops old and new, with masks, constants and nested models."""
+    """Draw a consistent functional graph: inputs, then calls of new and earlier ops, with masks, constants and nested models."""
     free = draw(st.lists(names, min_size=2, max_size=6, unique=True))
     inputs = draw(st.integers(1, len(free) - 1))
     held = [Op(name, "input", "InputLayer", config=FrozenDict()) for name in free[:inputs]]
@@ -111,7 +111,7 @@ def graphs(draw: st.DrawFn, *, depth: int = 1) -> Graph:
         for number in range(1, draw(st.integers(1, 2)) + 1):
             call = draw(_calls(op, number, known))
             calls.append(call)
-            known += [Ref(call.id, place) for place in range(len(call.outputs))]
+            known += [Ref(call.id, number) for number in range(len(call.outputs))]
     ends = draw(st.lists(st.sampled_from(known), min_size=1, max_size=3))
     starts = [Ref(call.id) for call in calls[:inputs]]
     return Graph(
@@ -139,14 +139,14 @@ def _calls(draw: st.DrawFn, op: Op, number: int, known: list[Ref]) -> Call:
     if draw(st.booleans()):
         kwargs["mask"] = draw(earlier)
         kinds = [("mask", draw(st.sampled_from(["implicit", "explicit"])))]
-    places = list(range(count))
-    structure = [tuple(places), freeze(places), freeze({str(place): place for place in places})]
+    positions = list(range(count))
+    structure = [tuple(positions), freeze(positions), freeze({str(position): position for position in positions})]
     return Call(
         call_id(op.id, number),
         op.id,
         tuple(draw(st.lists(arguments(plain | constants | earlier), max_size=2))),
         freeze_dict(kwargs),
-        tuple(draw(_values((None, *known))) for _ in places),
+        tuple(draw(_values((None, *known))) for _ in positions),
         0 if count == 1 else draw(st.sampled_from(structure)),
         tuple(kinds),
     )

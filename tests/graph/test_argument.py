@@ -1,4 +1,4 @@
-"""Arguments: frozen, compared by value, thawed again, written as text."""
+"""Arguments: frozen, compared by value, thawed again, printed."""
 
 import copy
 import math
@@ -7,21 +7,9 @@ from collections import namedtuple
 import pytest
 from hypothesis import given
 
-from ramet._graph import (
-    Argument,
-    Constant,
-    FrozenDict,
-    FrozenList,
-    Ref,
-    Slice,
-    freeze,
-    freeze_dict,
-    leaves,
-    map_refs,
-    refs,
-    render,
-    thaw,
-)
+from ramet._graph import Argument, Constant, FrozenDict, FrozenList, Ref, Slice, freeze, freeze_dict, refs, render, thaw
+from ramet._graph.argument import leaves
+from tests.graph.change import map_refs
 from tests.graph.strategies import arguments, few
 
 pytestmark = pytest.mark.no_backend
@@ -40,17 +28,17 @@ def test_freeze_turns_every_container_into_its_frozen_form() -> None:
     )
 
 
-def test_thaw_gives_back_what_was_frozen() -> None:
+def test_thaw_reverses_freeze() -> None:
     assert thaw(freeze(NESTED)) == NESTED
 
 
-def test_frozen_data_is_left_as_it_is() -> None:
+def test_freeze_keeps_frozen_data() -> None:
     frozen = freeze(NESTED)
 
     assert freeze(frozen) == frozen
 
 
-def test_freeze_asks_what_to_make_of_other_objects() -> None:
+def test_freeze_calls_the_leaf_function_for_other_objects() -> None:
     class Tensor:
         name = "x"
 
@@ -62,18 +50,18 @@ def test_freeze_asks_what_to_make_of_other_objects() -> None:
     assert freeze([Tensor(), Pair(1, Tensor())], leaf) == FrozenList((Ref("x"), FrozenList((1, Ref("x")))))
 
 
-def test_an_object_nobody_knows_is_named_by_its_class() -> None:
+def test_unknown_object_becomes_a_constant_with_its_class() -> None:
     assert freeze([math.pi, {object(): 1}, object()]) == FrozenList(
         (math.pi, Constant("object", "builtins.dict"), Constant("object", "builtins.object"))
     )
 
 
-def test_a_leaf_function_that_never_ends_is_refused() -> None:
-    with pytest.raises(TypeError, match="never made frozen data of a object"):
+def test_leaf_function_must_return_frozen_data() -> None:
+    with pytest.raises(TypeError, match="did not turn a object into frozen data"):
         freeze(object(), lambda value: value)
 
 
-def test_thaw_puts_something_in_the_place_of_refs_and_constants() -> None:
+def test_thaw_replaces_refs_and_constants() -> None:
     frozen = freeze({"x": [Ref("a", 1)], "y": Constant("object", "Thing")})
 
     assert thaw(frozen, lambda leaf: leaf.output if isinstance(leaf, Ref) else "thing") == {"x": [1], "y": "thing"}
@@ -83,28 +71,28 @@ def test_thaw_puts_something_in_the_place_of_refs_and_constants() -> None:
     ("left", "right"),
     [(1, True), (1, 1.0), (0, False), (0.0, -0.0), ((1,), [1]), ({"a": 1, "b": 2}, {"b": 2, "a": 1}), ("1", 1)],
 )
-def test_what_python_holds_for_equal_is_told_apart(left: object, right: object) -> None:
+def test_values_that_python_compares_equal_are_distinguished(left: object, right: object) -> None:
     assert freeze([left]) != freeze([right])
 
 
 @pytest.mark.parametrize("same", [math.nan, float("-nan"), complex(math.nan, 1), -0.0, 10**30, "ä\ud800", {"$ref": 1}])
-def test_equal_data_is_equal_with_equal_hashes(same: object) -> None:
+def test_equal_data_has_equal_hashes(same: object) -> None:
     left, right = freeze([same]), freeze([copy.deepcopy(same)])
 
     assert left == right
     assert hash(left) == hash(right)
 
 
-def test_a_nan_made_elsewhere_is_the_same_nan() -> None:
+def test_nan_equals_nan() -> None:
     assert freeze([float("nan")]) == freeze([math.inf - math.inf])
 
 
-def test_frozen_data_differs_from_anything_else() -> None:
+def test_frozen_data_differs_from_other_objects() -> None:
     assert freeze([1]) != [1]
     assert freeze({"a": 1}) != {"a": 1}
 
 
-def test_a_frozen_dict_reads_like_a_dict() -> None:
+def test_frozen_dict_reads_like_a_dict() -> None:
     frozen = freeze({"a": 1, "b": 2})
 
     assert isinstance(frozen, FrozenDict)
@@ -112,38 +100,38 @@ def test_a_frozen_dict_reads_like_a_dict() -> None:
     assert (frozen["a"], frozen.get("c"), frozen.get("c", 3), "b" in frozen, len(frozen)) == (1, None, 3, True, 2)
 
 
-def test_a_frozen_dict_holds_no_key_twice() -> None:
+def test_frozen_dict_refuses_a_repeated_key() -> None:
     with pytest.raises(ValueError, match="a key twice"):
         FrozenDict((("a", 1), ("a", 2)))
 
 
-def test_the_keys_of_a_frozen_dict_are_plain_data() -> None:
+def test_frozen_dict_refuses_keys_that_are_not_plain_data() -> None:
     with pytest.raises(TypeError, match="plain data"):
         FrozenDict(((1j, 1),))  # type: ignore[arg-type]
 
 
-def test_freeze_dict_gives_a_dict_or_refuses() -> None:
+def test_freeze_dict_returns_a_dict_or_raises() -> None:
     assert freeze_dict({"a": [1]}) == FrozenDict((("a", FrozenList((1,))),))
 
     with pytest.raises(TypeError, match="plain data"):
         freeze_dict({object(): 1})
 
 
-def test_a_frozen_list_reads_like_a_list() -> None:
+def test_frozen_list_reads_like_a_list() -> None:
     frozen = freeze([1, 2])
 
     assert isinstance(frozen, FrozenList)
     assert (list(frozen), len(frozen), frozen[1]) == ([1, 2], 2, 2)
 
 
-def test_refs_come_in_order_and_as_often_as_they_stand_there() -> None:
+def test_refs_are_in_order_with_repetitions() -> None:
     value = freeze({"a": (Ref("x"), [Ref("y", 1)]), "b": slice(Ref("x"), None)})
 
     assert list(refs(value)) == [Ref("x"), Ref("y", 1), Ref("x")]
     assert list(leaves(value)) == [Ref("x"), Ref("y", 1), Ref("x"), None, None]
 
 
-def test_map_refs_changes_refs_and_nothing_else() -> None:
+def test_map_leaves_keeps_the_nesting() -> None:
     value = freeze({"a": (Ref("x"), [1, Ref("y", 1)])})
 
     changed = map_refs(value, lambda ref: Ref(ref.call + "2", ref.output))
@@ -151,7 +139,7 @@ def test_map_refs_changes_refs_and_nothing_else() -> None:
     assert changed == freeze({"a": (Ref("x2"), [1, Ref("y2", 1)])})
 
 
-def test_a_copy_of_frozen_data_is_the_data() -> None:
+def test_copy_of_frozen_data_is_the_same_object() -> None:
     value = freeze([1, [2]])
 
     assert copy.copy(value) is value
@@ -175,21 +163,21 @@ def test_a_copy_of_frozen_data_is_the_data() -> None:
         (list(range(100)), "[" + ", ".join(map(str, range(100)))[:116] + "..."),
     ],
 )
-def test_arguments_are_written_as_python_would(value: object, expected: str) -> None:
+def test_arguments_print_like_python_code(value: object, expected: str) -> None:
     assert render(freeze(value)) == expected
 
 
-def test_a_number_too_long_for_decimals_is_written_all_the_same() -> None:
+def test_huge_number_prints_in_hexadecimal() -> None:
     assert render(1 << 20_000) == f"{1 << 20_000:#x}"[:117] + "..."
 
 
-def test_the_repr_of_frozen_data_is_short() -> None:
+def test_repr_of_frozen_data_is_short() -> None:
     assert repr(freeze([Ref("a"), {"k": slice(1, 2)}])) == "FrozenList([Ref(call='a', output=0), {'k': 1:2}])"
     assert len(repr(freeze(list(range(10_000))))) < 500
 
 
 def exact(value: Argument) -> object:
-    """The value in a form that Python compares as we want it compared, made by plain recursion."""
+    """Return the value in a form that Python compares by value and class, by plain recursion."""
     match value:
         case tuple() | FrozenList():
             return type(value), [exact(item) for item in value]
@@ -205,12 +193,12 @@ def exact(value: Argument) -> object:
 
 @few
 @given(arguments(), arguments())
-def test_equality_is_that_of_values_and_classes(left: Argument, right: Argument) -> None:
+def test_equality_compares_values_and_classes(left: Argument, right: Argument) -> None:
     assert (freeze([left]) == freeze([right])) == (exact(left) == exact(right))
     assert exact(freeze([left])) == exact(freeze([left]))
 
 
 @few
 @given(arguments())
-def test_freezing_what_was_thawed_gives_the_same(value: Argument) -> None:
+def test_freeze_reverses_thaw(value: Argument) -> None:
     assert freeze([thaw(value)]) == freeze([value])

@@ -1,4 +1,4 @@
-"""Nothing here recurses: deep arguments, deep models and long chains, at Python's default recursion limit."""
+"""Deep arguments, deep models and long chains, at Python's default recursion limit."""
 
 import pickle
 import sys
@@ -17,36 +17,30 @@ from ramet._graph import (
     Slice,
     call_id,
     freeze,
-    from_json,
-    leaves,
     lint,
-    map_ops,
-    map_paths,
-    map_refs,
     refs,
     render,
-    renumber,
-    reroute,
     thaw,
-    to_json,
 )
+from ramet._graph.argument import leaves
 from tests.graph.big import grow
+from tests.graph.change import map_ops, map_paths, map_refs, reroute
 from tests.graph.sample import call, config, dense, input_op, layer, value
 
 pytestmark = pytest.mark.no_backend
 
 LEVELS = 10_000
-# One kind of container goes all the way; the others go deeper than Python could.
+# One kind of container is nested this deep; the others are still deeper than Python can recurse.
 FEWER = 2_000
 
 
 def everything_works_on(graph: Graph, make: Callable[[], Graph]) -> None:
-    """Puts a graph through all that can be done with one."""
+    """Use every operation on a graph."""
     assert lint(graph) == []
-    again = from_json(to_json(graph))
+    again = Graph.from_json(graph.to_json())
     assert again == graph
     assert hash(again) == hash(graph)
-    assert to_json(again) == to_json(graph)
+    assert again.to_json() == graph.to_json()
     assert again == make()
     assert again.calls[-1] == graph.calls[-1]
     assert again.ops[-1] == graph.ops[-1]
@@ -54,7 +48,6 @@ def everything_works_on(graph: Graph, make: Callable[[], Graph]) -> None:
     assert str(again) == str(graph)
     assert repr(again) == repr(graph)
     assert [call.id for call in graph.order()] == [call.id for call in graph.calls]
-    assert renumber(graph) is graph
     assert reroute(graph, lambda ref: ref) == graph
     assert map_paths(map_ops(graph, lambda _, op: op.with_changes()), str) == graph
     last = [path for path, _ in graph.walk()][-1]
@@ -76,7 +69,7 @@ WRAPPINGS: dict[str, Callable[[Argument], Argument]] = {
 
 
 @pytest.mark.parametrize("container", WRAPPINGS)
-def test_arguments_nested_deeper_than_python_can_recurse(container: str) -> None:
+def test_arguments_may_be_nested_deeper_than_the_recursion_limit(container: str) -> None:
     def make() -> Graph:
         argument: Argument = Ref("x")
         for _ in range(FEWER):
@@ -93,7 +86,7 @@ def test_arguments_nested_deeper_than_python_can_recurse(container: str) -> None
     everything_works_on(make(), make)
 
 
-def test_one_deep_argument_through_every_function() -> None:
+def test_every_function_accepts_a_deep_argument() -> None:
     live: object = 1
     argument: Argument = 1
     for _ in range(LEVELS):
@@ -112,7 +105,7 @@ def test_one_deep_argument_through_every_function() -> None:
     assert repr(argument).startswith("FrozenList([[[")
 
 
-def test_five_hundred_graphs_inside_each_other() -> None:
+def test_five_hundred_nested_graphs_are_handled() -> None:
     def make() -> Graph:
         graph = Graph("g0", "Functional", ops=(input_op("x"),), calls=(call("x"),), inputs=Ref("x"), outputs=Ref("x"))
         for number in range(1, 501):
@@ -132,7 +125,7 @@ def test_five_hundred_graphs_inside_each_other() -> None:
     assert len(str(make()).splitlines()) == 1 + 1001
 
 
-def test_three_thousand_layers_inside_each_other() -> None:
+def test_three_thousand_nested_layers_are_handled() -> None:
     def make() -> Graph:
         op = dense("d", 8, 8)
         for number in range(3_000):
@@ -142,14 +135,14 @@ def test_three_thousand_layers_inside_each_other() -> None:
 
     graph = make()
     assert lint(graph) == []
-    assert from_json(to_json(graph)) == graph == make()
+    assert Graph.from_json(graph.to_json()) == graph == make()
     assert graph.ops[1] == make().ops[1]
     assert len(str(graph).splitlines()) == 1 + 3_002
     assert map_ops(graph, lambda _, op: op.with_changes()) == graph
     assert graph.parameters == 72
 
 
-def test_a_chain_of_twenty_thousand_calls() -> None:
+def test_chain_of_twenty_thousand_calls_is_handled() -> None:
     names = [call_id("d", number) for number in range(1, 20_001)]
     calls = [Call("x", "x", outputs=(value(None, 8),))]
     for name in names:
@@ -167,11 +160,11 @@ def test_a_chain_of_twenty_thousand_calls() -> None:
     assert graph.order() == graph.calls
     assert len(graph.ancestors_of(names[-1])) == 20_001
     assert len(graph.reachable_from("x")) == 20_001
-    assert from_json(to_json(graph)) == graph
+    assert Graph.from_json(graph.to_json()) == graph
     assert len(str(graph).splitlines()) == 1 + 20_001
 
 
-def test_a_big_graph_of_every_kind_of_call() -> None:
+def test_large_graph_with_every_kind_of_call_is_handled() -> None:
     graph = grow(2_000)
 
     everything_works_on(graph, lambda: grow(2_000))

@@ -1,4 +1,4 @@
-"""One graph: who reads from whom, in which order, and what stands at which path."""
+"""Graphs: lookup, edges, order, paths and equality; ids of calls."""
 
 import copy
 import dataclasses
@@ -6,8 +6,10 @@ import pickle
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
-from ramet._graph import Call, Graph, GraphError, Op, Ref, UnknownPathError, VariableSpec, lint
+from ramet._graph import Call, Graph, Op, Ref, VariableSpec, call_id, lint, split_call_id
+from ramet.errors import GraphError, UnknownPathError
 from tests.graph.sample import call, dense, input_op, layer, masked, nested, small, split
 from tests.graph.strategies import few, graphs
 
@@ -24,20 +26,19 @@ def test_ops_and_calls_are_found_by_id() -> None:
     assert graph.op("d") is graph.ops[1]
     assert graph.call("d#2") is graph.calls[2]
     assert ids(graph.calls_of("d")) == ["d", "d#2"]
-    assert ids(graph.input_calls()) == ["x"]
 
 
-def test_an_unknown_id_is_answered_with_the_closest() -> None:
+def test_unknown_id_is_an_error_with_the_closest() -> None:
     with pytest.raises(UnknownPathError) as caught:
         small().call("d#3")
 
     assert str(caught.value) == (
-        "Cannot find the call 'd#3': the graph 'small' has none of that id.\n  closest:  'd#2'"
+        "Cannot find the call 'd#3': the graph 'small' has no call with this id.\n  closest:  'd#2'"
     )
     assert isinstance(caught.value, LookupError)
 
 
-def test_consumers_and_producers_are_read_from_the_arguments() -> None:
+def test_consumers_and_producers_follow_from_the_arguments() -> None:
     graph = small()
 
     assert ids(graph.consumers(Ref("d"))) == ["d#2", "add"]
@@ -47,7 +48,7 @@ def test_consumers_and_producers_are_read_from_the_arguments() -> None:
     assert graph.producers("x") == ()
 
 
-def test_the_outputs_of_one_call_have_their_own_consumers() -> None:
+def test_each_output_of_a_call_has_its_own_consumers() -> None:
     graph = split()
 
     assert ids(graph.consumers(Ref("split", 0))) == []
@@ -58,7 +59,7 @@ def test_the_outputs_of_one_call_have_their_own_consumers() -> None:
     assert graph.output_numbers(Ref("split", 1)) == ()
 
 
-def test_a_mask_argument_is_an_edge_like_any_other() -> None:
+def test_mask_argument_is_an_edge() -> None:
     assert ids(masked().consumers("not_equal")) == ["lstm"]
     assert ids(masked().producers("attention")) == ["lstm", "keep"]
 
@@ -70,7 +71,7 @@ def test_values_are_found_by_ref() -> None:
         split().value(Ref("split", 2))
 
 
-def test_ancestors_and_what_can_be_reached_come_in_order() -> None:
+def test_ancestors_and_descendants_are_in_order() -> None:
     graph = small()
 
     assert ids(graph.ancestors_of("d#2")) == ["x", "d", "d#2"]
@@ -80,7 +81,7 @@ def test_ancestors_and_what_can_be_reached_come_in_order() -> None:
     assert ids(split().reachable_from(Ref("split", 1))) == ["head"]
 
 
-def test_order_leaves_alone_what_is_in_order() -> None:
+def test_order_keeps_a_valid_order() -> None:
     assert small().order() == small().calls
 
 
@@ -91,12 +92,10 @@ def test_order_moves_only_what_must_move() -> None:
     assert ids(graph.with_changes(calls=(add, second, x, first)).order()) == ["x", "d", "d#2", "add"]
 
 
-def test_a_circle_has_no_order() -> None:
+def test_cycle_has_no_order() -> None:
     graph = small().with_changes(calls=(call("x"), call("d", Ref("d#2")), call("d#2", Ref("d"))))
 
-    with pytest.raises(
-        GraphError, match=r"Cannot order the calls of 'small': some of them wait for each other"
-    ) as caught:
+    with pytest.raises(GraphError, match=r"Cannot order the calls of 'small': some of them form a cycle") as caught:
         graph.order()
 
     assert caught.value.closest == ("d", "d#2")
@@ -130,7 +129,7 @@ def test_variables_have_the_paths_of_their_ops() -> None:
     ]
 
 
-def test_parameters_count_tied_weights_once_and_other_state_never() -> None:
+def test_parameters_count_tied_weights_once_and_no_other_state() -> None:
     seed = VariableSpec("seed", (2,), "uint32", weight=False)
     unknown = VariableSpec("later", None, "float32")
     graph = nested().with_changes(extras=(layer("dropout", "Dropout", variables=(seed, unknown)),))
@@ -138,7 +137,7 @@ def test_parameters_count_tied_weights_once_and_other_state_never() -> None:
     assert graph.parameters == 1 + 3 * (8 * 8 + 8)
 
 
-def test_a_shape_of_any_size_is_counted_at_once() -> None:
+def test_size_of_a_huge_shape_is_computed_quickly() -> None:
     endless = VariableSpec("w", (10**4000,) * 10_000, "float32")
 
     assert endless.size == 2**63
@@ -155,7 +154,7 @@ def test_find_reaches_every_path_of_the_walk() -> None:
         assert graph.find(path, follow=False) is op
 
 
-def test_find_follows_an_op_to_where_it_stands_first() -> None:
+def test_find_follows_a_stub_to_its_first_occurrence() -> None:
     graph = nested()
     again = Op("again", "model", "MyDecoder", same_as="decoder")
     graph = graph.with_changes(extras=(again,))
@@ -166,26 +165,26 @@ def test_find_follows_an_op_to_where_it_stands_first() -> None:
     assert graph.find("again/d") is graph.find("encoder/d")
 
 
-def test_find_says_how_far_the_path_leads() -> None:
+def test_find_names_the_part_of_the_path_that_does_not_exist() -> None:
     with pytest.raises(UnknownPathError) as caught:
         nested().find("decoder/attention/quary")
 
     assert str(caught.value) == (
-        "Cannot find 'decoder/attention/quary' in 'nested': 'decoder/attention' holds no op 'quary'.\n"
+        "Cannot find 'decoder/attention/quary' in 'nested': 'decoder/attention' has no op 'quary'.\n"
         "  closest:  'decoder/attention/query'"
     )
 
 
 @pytest.mark.parametrize("path", ["", "/", "nowhere", "encoder/", "/encoder", "a/b"])
-def test_a_path_that_leads_nowhere_is_an_error(path: str) -> None:
-    with pytest.raises(UnknownPathError, match=r"^Cannot find '.*' in 'nested': .* holds no op"):
+def test_path_without_an_op_is_an_error(path: str) -> None:
+    with pytest.raises(UnknownPathError, match=r"^Cannot find '.*' in 'nested': .* has no op"):
         nested().find(path)
 
 
-def test_two_stubs_that_name_each_other_lead_nowhere() -> None:
+def test_stubs_that_name_each_other_are_an_error() -> None:
     ops = (Op("a", "layer", "A", same_as="b"), Op("b", "layer", "A", same_as="a"))
 
-    with pytest.raises(UnknownPathError, match="stands for itself"):
+    with pytest.raises(UnknownPathError, match="refers to itself"):
         Graph("g", "G", "subclassed", ops=ops).find("a")
 
 
@@ -262,7 +261,7 @@ def test_every_field_of_an_op_counts() -> None:
         assert before.with_changes(**{name: other}) != before, name
 
 
-def test_an_op_with_another_graph_inside_is_another_op() -> None:
+def test_op_with_another_graph_inside_is_not_equal() -> None:
     encoder = nested().op("encoder")
     inner = encoder.graph
     assert inner is not None
@@ -270,7 +269,7 @@ def test_an_op_with_another_graph_inside_is_another_op() -> None:
     assert encoder.with_changes(graph=inner.with_changes(outputs=Ref("x"))) != encoder
 
 
-def test_flags_and_kinds_of_masks_have_no_order() -> None:
+def test_flags_and_mask_kinds_are_sorted() -> None:
     op = layer("l", "L")
     one = masked().call("lstm").with_changes(mask_kinds=(("b", "implicit"), (0, "explicit"), ("a", "implicit")))
     frozen = small().op("d").config
@@ -281,7 +280,7 @@ def test_flags_and_kinds_of_masks_have_no_order() -> None:
     assert one.mask_kinds == ((0, "explicit"), ("a", "implicit"), ("b", "implicit"))
 
 
-def test_a_changed_graph_has_tables_of_its_own() -> None:
+def test_changed_graph_has_its_own_index() -> None:
     graph = small()
     assert ids(graph.consumers("d#2")) == ["add"]
 
@@ -291,12 +290,12 @@ def test_a_changed_graph_has_tables_of_its_own() -> None:
     assert ids(graph.consumers("d#2")) == ["add"]
 
 
-def test_a_graph_cannot_be_changed_in_place() -> None:
+def test_graph_cannot_be_changed_in_place() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         small().name = "other"  # type: ignore[misc]
 
 
-def test_a_copy_of_a_graph_is_the_graph_and_a_pickle_equal() -> None:
+def test_copy_is_the_graph_itself_and_pickle_gives_an_equal_one() -> None:
     graph = nested()
 
     assert copy.deepcopy(graph) is graph
@@ -313,7 +312,7 @@ def test_reprs_are_short() -> None:
 
 @few
 @given(graphs())
-def test_consumers_and_producers_are_each_others_mirror(graph: Graph) -> None:
+def test_consumers_mirror_producers(graph: Graph) -> None:
     forward = {(a.id, b.id) for a in graph.calls for b in graph.consumers(a.id)}
     backward = {(a.id, b.id) for b in graph.calls for a in graph.producers(b.id)}
 
@@ -322,10 +321,37 @@ def test_consumers_and_producers_are_each_others_mirror(graph: Graph) -> None:
 
 @few
 @given(graphs())
-def test_any_order_of_the_calls_can_be_put_right(graph: Graph) -> None:
+def test_order_repairs_any_order_of_calls(graph: Graph) -> None:
     backwards = graph.with_changes(calls=graph.calls[::-1])
 
     ordered = backwards.with_changes(calls=backwards.order())
 
     assert [problem for problem in lint(ordered) if problem.rule == "refs_point_back"] == []
     assert graph.order() == graph.calls
+
+
+def test_graph_error_keeps_its_problems_when_pickled() -> None:
+    problems = lint(small().with_changes(inputs=()))
+    error = GraphError("Cannot use the graph.", problems=problems)
+
+    assert list(pickle.loads(pickle.dumps(error)).problems) == problems != []
+
+
+@pytest.mark.parametrize(
+    ("op", "number", "expected"),
+    [("conv_1", 1, "conv_1"), ("conv_1", 2, "conv_1#2"), ("a#2", 1, "a##2"), ("a#", 2, "a###2"), ("a##2", 1, "a####2")],
+)
+def test_call_id_is_the_op_and_a_number_from_the_second_call(op: str, number: int, expected: str) -> None:
+    assert call_id(op, number) == expected
+    assert split_call_id(expected) == (op, number)
+
+
+@pytest.mark.parametrize("text", ["a#", "a#0", "a#1", "a#02", "a#b", "a#" + "9" * 5000], ids=lambda text: text[:8])
+def test_text_that_is_not_a_call_id_is_recognized(text: str) -> None:
+    assert split_call_id(text) is None
+
+
+@few
+@given(st.text("a#12", min_size=1, max_size=5), st.integers(1, 30))
+def test_call_id_can_be_split_again(op: str, number: int) -> None:
+    assert split_call_id(call_id(op, number)) == (op, number)

@@ -1,4 +1,4 @@
-"""Graphs as text for people."""
+"""Graphs as text."""
 
 import pytest
 from hypothesis import given
@@ -11,7 +11,7 @@ from tests.graph.strategies import few, graphs
 pytestmark = pytest.mark.no_backend
 
 
-def test_a_shared_layer_has_a_line_for_each_call() -> None:
+def test_shared_layer_has_one_line_per_call() -> None:
     assert (
         str(small())
         == """\
@@ -23,7 +23,7 @@ small (Functional)  72 parameters
     )
 
 
-def test_masks_arguments_and_dtypes_are_told() -> None:
+def test_masks_arguments_and_new_dtypes_are_shown() -> None:
     assert (
         str(masked())
         == """\
@@ -56,7 +56,7 @@ nested (Functional)  217 parameters
     )
 
 
-def test_several_outputs_of_a_call_are_told_apart() -> None:
+def test_outputs_of_a_call_are_numbered() -> None:
     assert (
         str(split())
         == """\
@@ -67,7 +67,7 @@ split (Functional)  10 parameters
     )
 
 
-def test_a_model_without_a_call_graph_says_so() -> None:
+def test_model_without_a_call_graph_prints_as_a_tree() -> None:
     graph = nested().op("decoder").graph
     assert graph is not None
 
@@ -89,7 +89,7 @@ def test_a_model_without_a_call_graph_says_so() -> None:
         ({"args": (), "kwargs": config(a=[Ref("x")])}, "(None, 8) <- a=[x]"),
     ],
 )
-def test_a_line_tells_what_a_call_takes_and_gives(changes: dict[str, object], expected: str) -> None:
+def test_line_shows_arguments_and_outputs_of_a_call(changes: dict[str, object], expected: str) -> None:
     graph = Graph("g", "G", calls=(call("x"), call("a").with_changes(**{"args": (Ref("x"),), **changes})))
     graph = graph.with_changes(ops=(input_op("x"), layer("a", "A")))
 
@@ -98,7 +98,7 @@ def test_a_line_tells_what_a_call_takes_and_gives(changes: dict[str, object], ex
     assert " ".join(line.split()) == f"a A {expected}"
 
 
-def test_names_cannot_act_on_the_terminal() -> None:
+def test_control_characters_in_names_are_escaped() -> None:
     evil = "\x1b[2J\n\u202e"
     graph = Graph(
         evil,
@@ -126,13 +126,13 @@ def test_one_long_name_does_not_widen_the_other_lines() -> None:
     assert [len(line) < 200 for line in lines] == [True, False, True]
 
 
-def test_a_graph_with_dangling_ids_can_still_be_read() -> None:
+def test_graph_with_dangling_ids_can_be_printed() -> None:
     graph = Graph("g", "G", calls=(call("a", Ref("b", 7), outputs=()),), outputs=Ref("c"))
 
     assert str(graph) == "g (G)  0 parameters\n  a  ?  (None, 8) float32  <- b[7]  (no such op)"
 
 
-def test_a_big_graph_has_a_line_for_every_call() -> None:
+def test_large_graph_has_one_line_per_call() -> None:
     graph = grow(500)
     inside = sum(len(op.graph.calls) for op in graph.ops if op.graph is not None)
 
@@ -141,7 +141,7 @@ def test_a_big_graph_has_a_line_for_every_call() -> None:
 
 @few
 @given(graphs())
-def test_every_graph_can_be_written(graph: Graph) -> None:
+def test_every_graph_can_be_printed(graph: Graph) -> None:
     lines = str(graph).splitlines()
 
     assert len(lines) > len(graph.calls)

@@ -1,4 +1,4 @@
-"""Capture: a live model as frozen data. What it says, what it leaves out, and that it changes nothing."""
+"""Capture a live model as frozen data: what the graph contains, what it leaves out, and that the model is unchanged."""
 
 import random
 
@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from keras import layers, ops
 
 import ramet
-from ramet._graph import Constant, FrozenDict, FrozenList, Ref, Slice, from_json, lint, refs, to_json
+from ramet._graph import Constant, FrozenDict, FrozenList, Graph, Ref, Slice, lint, refs
+from ramet._keras import capture_model
 from tests.support.graph_models import MODELS, Backbone, Gate, Tree, nested_models, raw_ops, shared_layer
 from tests.support.same import assert_same
 from tests.support.strategies import functional_models
@@ -30,7 +31,7 @@ several = settings(
 
 
 def _calls(model):
-    """Every op below a model with how many calls it has, and how many take its values."""
+    """Return how many calls every op below a model has, and how many calls take its outputs."""
     return [(op.name, len(op._inbound_nodes), len(op._outbound_nodes)) for op in _ops(model)]
 
 
@@ -51,32 +52,32 @@ def _counters():
     return dict(global_state.get_global_attribute("object_name_uids") or {})
 
 
-# What holds for every model.
+# All models.
 
 
 @every_model
-def test_the_graph_of_every_model_keeps_the_rules(make):
+def test_graph_of_every_model_passes_lint(make):
     graph = ramet.capture(make())
 
     assert lint(graph) == []
 
 
 @every_model
-def test_the_graph_of_every_model_survives_json(make):
+def test_graph_of_every_model_survives_json(make):
     graph = ramet.capture(make())
 
-    assert from_json(to_json(graph)) == graph
+    assert Graph.from_json(graph.to_json()) == graph
 
 
 @every_model
-def test_a_twin_has_the_graph_of_its_model(make):
+def test_twin_has_the_same_graph_as_its_model(make):
     model = make()
 
     assert ramet.capture(ramet.clone(model)) == ramet.capture(model)
 
 
 @every_model
-def test_capture_leaves_the_model_as_it_was(make):
+def test_capture_does_not_change_the_model(make):
     model = make()
     before = ramet.clone(model)
     calls, counters = _calls(model), _counters()
@@ -104,20 +105,20 @@ def test_every_call_prints_as_a_line(make):
 @pytest.mark.slow
 @several
 @given(functional_models())
-def test_random_models_are_captured_by_the_rules(sketch):
+def test_graphs_of_random_models_pass_lint(sketch):
     model = sketch.build().model
 
     graph = ramet.capture(model)
 
     assert lint(graph) == []
-    assert from_json(to_json(graph)) == graph
+    assert Graph.from_json(graph.to_json()) == graph
     assert ramet.capture(ramet.clone(model)) == graph
 
 
 # Arguments.
 
 
-def test_arguments_stand_as_they_were_passed():
+def test_arguments_are_captured_as_they_were_passed():
     x, y = keras.Input((4,), name="x"), keras.Input((4,), name="y")
     out = Gate(name="gate")(x, by=y, factor=0.5)
 
@@ -149,7 +150,7 @@ def test_slices_and_arrays_are_constants():
     assert graph.call("subtract").args == (2.0, Ref("matmul"))
 
 
-def test_another_array_is_another_graph():
+def test_graphs_with_different_arrays_differ():
     def model(last):
         x = keras.Input((2,), name="x")
         return keras.Model(x, ops.matmul(x, np.array([[1.0, 2.0], [3.0, last]], "float32")), name="m")
@@ -171,10 +172,10 @@ def test_call_options_are_kept():
     assert graph.call("norm").kwargs == FrozenDict((("training", False),))
 
 
-# Sharing, and what does not belong.
+# Sharing, and calls of other models.
 
 
-def test_a_shared_layer_is_one_op_with_two_calls():
+def test_shared_layer_is_one_op_with_two_calls():
     graph = ramet.capture(shared_layer())
 
     assert [call.id for call in graph.calls_of("shared")] == ["shared", "shared#2"]
@@ -182,7 +183,7 @@ def test_a_shared_layer_is_one_op_with_two_calls():
     assert graph.call("add").args == (FrozenList((Ref("shared"), Ref("shared#2"))),)
 
 
-def test_calls_of_one_layer_are_numbered_as_they_were_made():
+def test_calls_of_one_layer_are_numbered_in_the_order_they_were_made():
     graph = ramet.capture(MODELS["shared_in_a_chain"]())
 
     assert [list(call.refs()) for call in graph.calls_of("shared")] == [[Ref("relu")], [Ref("x")], [Ref("shared")]]
@@ -198,7 +199,7 @@ def test_calls_outside_the_model_are_left_out():
     assert ramet.capture(model) == before
 
 
-def test_a_model_inside_a_classifier_is_captured_without_it():
+def test_model_inside_a_classifier_is_captured_without_it():
     model = MODELS["one_dense"]()
     before = ramet.capture(model)
     keras.Sequential([keras.Input((4,)), model, layers.Dense(1)])
@@ -206,7 +207,7 @@ def test_a_model_inside_a_classifier_is_captured_without_it():
     assert ramet.capture(model) == before
 
 
-def test_a_layer_shared_across_levels_is_told_once():
+def test_layer_shared_across_levels_is_captured_once():
     graph = ramet.capture(MODELS["shared_across_levels"]())
 
     assert graph.op("both").same_as == "inner/both"
@@ -214,14 +215,14 @@ def test_a_layer_shared_across_levels_is_told_once():
     assert graph.parameters == 20
 
 
-def test_a_shared_nested_model_is_one_op():
+def test_shared_nested_model_is_one_op():
     graph = ramet.capture(MODELS["shared_nested_model"]())
 
     assert [call.id for call in graph.calls_of("inner")] == ["inner", "inner#2"]
     assert graph.op("inner").graph.kind == "sequential"
 
 
-def test_a_tied_variable_says_where_it_stood_first():
+def test_tied_variable_refers_to_its_first_path():
     class Tied(keras.Layer):
         def __init__(self, source, **kwargs):
             super().__init__(**kwargs)
@@ -250,18 +251,18 @@ def test_inputs_and_outputs_keep_their_structure():
     assert graph.outputs == FrozenDict((("out", Ref("d")), ("in", Ref("a"))))
 
 
-def test_outputs_may_stand_twice_and_be_inputs():
+def test_outputs_may_be_repeated_and_may_be_inputs():
     assert ramet.capture(MODELS["several_outputs_twice"]()).outputs == (Ref("d"), Ref("x"), Ref("d"))
 
 
-def test_the_outputs_of_a_nested_model_keep_their_structure():
+def test_outputs_of_a_nested_model_keep_their_structure():
     call = ramet.capture(MODELS["nested_with_dicts"]()).call("inner")
 
     assert set(call.structure) == {"sum", "first"}
     assert sorted(call.structure.values()) == [0, 1]
 
 
-def test_input_flags_are_told():
+def test_input_flags_are_captured():
     graph = ramet.capture(MODELS["flagged_inputs"]())
     ids, extra = graph.value(Ref("ids")), graph.value(Ref("extra"))
 
@@ -269,15 +270,15 @@ def test_input_flags_are_told():
     assert (extra.shape, extra.dtype, extra.name, extra.optional) == ((None, 2), "float32", "extra", True)
 
 
-def test_a_product_with_a_number_is_not_sparse_although_keras_says_so():
+def test_product_with_a_number_is_not_sparse_although_keras_marks_it_so():
     x = keras.Input((4,), name="x")
     graph = ramet.capture(keras.Model(x, layers.Dense(2)(x * 0.5)))
     assert not any(value.sparse for call in graph.calls for value in call.outputs)
 
 
-def test_a_sparse_input_is_told(backend):
+def test_sparse_input_is_captured(backend):
     if backend == "torch":
-        pytest.skip("Keras has no sparse tensors on torch; one that has lifts this")
+        pytest.skip("Keras has no sparse tensors on torch")
     x = keras.Input((4,), sparse=True, name="x")
     graph = ramet.capture(keras.Model(x, layers.Dense(2, name="d")(x)))
 
@@ -285,7 +286,7 @@ def test_a_sparse_input_is_told(backend):
     assert not graph.value(Ref("d")).sparse
 
 
-def test_a_ragged_input_is_told(backend):
+def test_ragged_input_is_captured(backend):
     if backend != "tensorflow":
         pytest.skip("only TensorFlow has ragged tensors; the run on TensorFlow covers them")
     x = keras.Input((None, 4), ragged=True, name="x")
@@ -294,15 +295,15 @@ def test_a_ragged_input_is_told(backend):
     assert graph.value(Ref("x")).ragged
 
 
-@needs_keras(3, 14, "an input that leads to no output is refused by Keras itself")
-def test_an_unused_input_belongs_to_the_graph():
+@needs_keras(3, 14, "Keras itself refuses an input that leads to no output")
+def test_unused_input_belongs_to_the_graph():
     graph = ramet.capture(MODELS["unused_input"]())
 
     assert list(refs(graph.inputs)) == [Ref("x"), Ref("unused")]
     assert graph.consumers(Ref("unused")) == ()
 
 
-def test_frozen_parts_and_policies_are_told():
+def test_frozen_parts_and_policies_are_captured():
     frozen = ramet.capture(MODELS["frozen_parts"]())
     mixed = ramet.capture(MODELS["half_precision"]())
 
@@ -313,14 +314,14 @@ def test_frozen_parts_and_policies_are_told():
     assert mixed.value(Ref("half")).dtype == "bfloat16"
 
 
-def test_a_functional_subclass_keeps_its_class_and_config():
+def test_functional_subclass_keeps_its_class_and_config():
     graph = ramet.capture(Backbone(units=5, name="b"))
 
     assert (graph.class_name, graph.kind) == ("Backbone", "functional")
     assert graph.root.config == FrozenDict((("units", 5), ("name", "b")))
 
 
-def test_a_layer_without_a_config_says_why():
+def test_reason_for_a_missing_config_is_captured():
     class NoConfig(keras.Layer):
         def __init__(self, thing):
             super().__init__(name="no_config")
@@ -339,7 +340,7 @@ def test_a_layer_without_a_config_says_why():
 # Models of other kinds.
 
 
-def test_a_subclassed_model_is_a_tree_and_says_so():
+def test_subclassed_model_is_captured_as_a_tree():
     model = Tree(name="tree")
     model.build((None, 4))
 
@@ -354,11 +355,11 @@ def test_a_subclassed_model_is_a_tree_and_says_so():
     )
     assert [path for path, _ in graph.walk()] == ["block", "block/first", "block/second", "head"]
     assert lint(graph) == []
-    assert from_json(to_json(graph)) == graph
+    assert Graph.from_json(graph.to_json()) == graph
     assert str(graph).startswith("tree (Tree)  35 parameters, no call graph\n")
 
 
-def test_a_subclassed_model_inside_a_functional_one_has_calls_outside_and_none_inside():
+def test_subclassed_model_inside_a_functional_one_is_called_but_has_no_calls_inside():
     x = keras.Input((4,), name="x")
     tree = Tree(name="tree")
     graph = ramet.capture(keras.Model(x, tree(x), name="m"))
@@ -368,7 +369,7 @@ def test_a_subclassed_model_inside_a_functional_one_has_calls_outside_and_none_i
     assert lint(graph) == []
 
 
-def test_an_unbuilt_sequential_is_captured_without_calls():
+def test_unbuilt_sequential_is_captured_without_calls():
     graph = ramet.capture(keras.Sequential([layers.Dense(3, name="a"), layers.Dense(2, name="b")], name="s"))
 
     assert (graph.kind, graph.calls, [op.id for op in graph.ops]) == ("sequential", (), ["a", "b"])
@@ -392,7 +393,7 @@ def test_paths_go_through_nested_models_and_composite_layers():
     assert {"block/first", "block/second", "attention/query"} <= set(composite)
 
 
-def test_a_nested_model_prints_indented():
+def test_nested_model_prints_indented():
     assert str(ramet.capture(nested_models())) == (
         "outer (Functional)  50 parameters\n"
         "  x             Input       (None, 4) float32\n"
@@ -407,18 +408,18 @@ def test_a_nested_model_prints_indented():
 
 
 @pytest.mark.parametrize("what", [keras.optimizers.SGD(), "model.keras", None], ids=["optimizer", "text", "none"])
-def test_what_is_no_model_is_refused(what):
+def test_non_model_is_refused(what):
     with pytest.raises(ramet.errors.NotAModelError) as caught:
-        ramet.capture(what)
+        capture_model(what)
 
     assert str(caught.value) == (
         f"Cannot capture an object of class {type(what).__name__}: it is not a model or layer.\n"
-        "  expected: a keras model or layer of any kind\n"
+        "  expected: a Keras model or layer\n"
         "  fix: pass a model, or a layer on its own."
     )
 
 
-def test_a_deep_model_is_captured_at_the_default_recursion_limit():
+def test_deep_model_is_captured_at_the_default_recursion_limit():
     x = keras.Input((2,), name="x")
     y = x
     for _ in range(400):
@@ -429,8 +430,8 @@ def test_a_deep_model_is_captured_at_the_default_recursion_limit():
     assert lint(graph) == []
 
 
-def quantised_backbone():
-    """As published ones are: their config lists the policies of the layers inside, whose names Keras blanks for it."""
+def quantized_backbone():
+    """Return a backbone like published ones: its config lists the policies of its layers, whose names Keras blanks."""
 
     @keras.saving.register_keras_serializable("tests")
     class Published(keras.Model):
@@ -451,16 +452,16 @@ def quantised_backbone():
 
 
 @pytest.mark.filterwarnings("ignore:.*does not have a `quantize` method:UserWarning")
-def test_capture_leaves_the_names_of_quantised_policies():
-    model = quantised_backbone()
+def test_capture_keeps_the_names_of_quantized_policies():
+    model = quantized_backbone()
     before = ramet.capture(model)
     assert model.get_layer("d").dtype_policy.name == "int8_from_float32"
     assert ramet.capture(model) == before
 
 
 @pytest.mark.filterwarnings("ignore:.*does not have a `quantize` method:UserWarning")
-def test_saving_a_quantised_model_leaves_its_twin_alone(tmp_path):
-    model = quantised_backbone()
+def test_saving_a_quantized_model_does_not_affect_its_twin(tmp_path):
+    model = quantized_backbone()
     twin = ramet.clone(model)
     assert ramet.verify(model, twin).ok
     assert model.get_layer("d").dtype_policy.name == "int8_from_float32"

@@ -1,4 +1,4 @@
-"""Small models as data that the selectors are asked of."""
+"""Small models as data for tests of selectors."""
 
 from ramet._graph import Call, Graph, Op, Ref, VariableSpec, freeze
 from ramet._select import find
@@ -6,12 +6,12 @@ from tests.graph.sample import call, config, dense, input_op, layer, value
 
 
 def paths(graph: Graph, selector: object) -> list[str]:
-    """What a selector finds, by its paths."""
+    """Return the paths of the ops that a selector finds."""
     return [candidate.path for candidate in find(graph, selector)]
 
 
 def blocks() -> Graph:
-    """Two nested blocks in a row, the second one entered at two inputs and left at two outputs; a head."""
+    """Return two nested blocks in a row, the second with two inputs and two outputs, and a head."""
     return Graph(
         "blocks",
         "Functional",
@@ -70,7 +70,7 @@ def _two() -> Graph:
 
 
 def wrapped() -> Graph:
-    """Layers inside layers, and one of them, with what is inside it, shared with a second holder."""
+    """Return layers inside layers, one of them shared with a second holder."""
     cell = layer("cell", "Cell", children=(dense("gate", 2, 2),))
     return Graph(
         "wrapped",
@@ -84,14 +84,14 @@ def wrapped() -> Graph:
 
 
 def circular() -> Graph:
-    """A layer that keeps the layer it stands in."""
+    """Return a layer whose child keeps a reference to it."""
     child = layer("child", "Child", children=(layer("parent", "Parent", same_as="parent", config=None),))
     return Graph("circular", "Mine", "subclassed", ops=(layer("parent", "Parent", children=(child,)),))
 
 
 def chain(length: int) -> Graph:
-    """So many dense layers in a row."""
-    ops = [input_op("x"), *(dense(f"d{place}", 1, 1) for place in range(length))]
+    """Return a chain of dense layers."""
+    ops = [input_op("x"), *(dense(f"d{number}", 1, 1) for number in range(length))]
     calls = [call("x")]
     for op in ops[1:]:
         calls.append(Call(op.id, op.id, (Ref(calls[-1].id),), outputs=(value(None, 1),)))
@@ -99,7 +99,7 @@ def chain(length: int) -> Graph:
 
 
 def nested_deep(depth: int) -> Graph:
-    """A dense layer in a model in a model, and so on."""
+    """Return a dense layer in a model in a model, and so on."""
     graph = Graph(
         "m0",
         "Functional",

@@ -23,6 +23,6 @@ def _combined(inner: st.SearchStrategy[Selector]) -> st.SearchStrategy[Selector]
     )
 
 
-# Without `nth`, which counts what stands to its left, so that the laws of sets hold.
+# Without `nth`, which depends on the selector to its left: without it, selectors obey the laws of sets.
 sets = st.recursive(plain, _combined, max_leaves=6)
 selectors = st.recursive(plain | st.integers(-2, 2).map(nth), _combined, max_leaves=6)

@@ -1,4 +1,4 @@
-"""Selectors asked of live models of every kind: paths reach everything, and classes are asked of the layers themselves."""
+"""Selectors on live models of every kind."""
 
 import keras
 import pytest
@@ -6,10 +6,9 @@ from keras import layers
 
 import ramet
 from ramet import select
-from ramet._keras.tree import places_below
+from ramet._keras import locations_below
 from ramet._select import (
     anything,
-    candidates,
     feeds,
     named,
     nth,
@@ -29,7 +28,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*was passed an input with a mas
 
 
 class Zoo(keras.Model):
-    """Layers in lists, dicts and tuples, and one that stands at two places."""
+    """Layers in lists, dicts and tuples, one of them shared."""
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
@@ -59,15 +58,15 @@ def settings_model():
     return keras.Model(x, layers.Dense(2, kernel_initializer="he_normal", name="head")(y), name="settings")
 
 
-# What holds for every model.
+# Properties that hold for every model.
 
 
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS.keys())
-def test_every_op_of_every_model_is_found_once_with_its_live_op(make):
+def test_every_op_is_found_once_with_its_live_op(make):
     model = make()
     selection = select(model, anything())
 
-    distinct = {id(place.op) for place in places_below(model)[1:]}
+    distinct = {id(location.op) for location in locations_below(model)[1:]}
     assert {id(match.live) for match in selection} == distinct
     assert len(selection) == len(distinct)
     assert [type(match.live).__name__ for match in selection] == [match.op.class_name for match in selection]
@@ -75,7 +74,7 @@ def test_every_op_of_every_model_is_found_once_with_its_live_op(make):
 
 
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS.keys())
-def test_every_path_of_every_model_finds_its_op_and_counts_its_parameters(make):
+def test_every_path_finds_its_op_and_its_parameters(make):
     model = make()
     graph = ramet.capture(model)
 
@@ -87,7 +86,7 @@ def test_every_path_of_every_model_finds_its_op_and_counts_its_parameters(make):
 
 
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS.keys())
-def test_a_live_op_selects_itself_and_nothing_else(make):
+def test_live_op_selects_only_itself(make):
     model = make()
 
     for match in select(model, anything()):
@@ -95,13 +94,13 @@ def test_a_live_op_selects_itself_and_nothing_else(make):
 
 
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS.keys())
-def test_the_data_alone_finds_the_same_classes(make):
+def test_graph_gives_the_same_classes_as_the_live_model(make):
     model = make()
     graph = ramet.capture(model)
 
     for match in select(model, anything()):
         kind = type(match.live)
-        exact = tuple(other.path for other in candidates(graph) if other.op.class_name == kind.__name__)
+        exact = tuple(other.path for other in select_in(graph, anything()) if other.op.class_name == kind.__name__)
         assert select_in(graph, of_class(kind.__name__)).paths == exact
         assert match.path in select_in(graph, kind).paths
         assert match.path in select(model, kind).paths
@@ -127,11 +126,11 @@ def test_the_data_alone_finds_the_same_classes(make):
         ("raw_ops", of_class("Matmul", "Subtract"), ("matmul", "subtract")),
     ],
 )
-def test_model_selector_and_what_it_finds(make, selector, expected):
+def test_selector_finds_the_expected_layers(make, selector, expected):
     assert select(getattr(graph_models, make)(), selector).paths == expected
 
 
-def test_lists_dicts_and_tuples_of_a_subclassed_model_are_reached():
+def test_lists_dicts_and_tuples_of_a_subclassed_model_are_searched():
     model = Zoo(name="zoo")
 
     assert select(model, anything()).paths == (
@@ -149,12 +148,12 @@ def test_lists_dicts_and_tuples_of_a_subclassed_model_are_reached():
     assert select(model, model.heads["b"].first).paths == ("head_b/first",)
 
 
-def test_a_layer_shared_across_levels_is_found_by_each_of_its_paths():
+def test_layer_shared_across_levels_is_found_by_each_path():
     model = graph_models.shared_across_levels()
     [match] = select(model, layers.Dense)
 
     assert match.paths == ("inner/both", "both")
-    assert [(place.path, place.calls) for place in match.candidate.places] == [
+    assert [(one.path, one.calls) for one in match.candidate.occurrences] == [
         ("inner/both", ("both",)),
         ("both", ("both",)),
     ]
@@ -165,7 +164,7 @@ def test_a_layer_shared_across_levels_is_found_by_each_of_its_paths():
 # Classes and settings.
 
 
-def test_a_class_finds_its_subclasses_in_a_live_model():
+def test_class_finds_its_subclasses_in_a_live_model():
     model = settings_model()
 
     assert select(model, layers.Conv2D).paths == ("conv1", "conv2")
@@ -199,19 +198,19 @@ def test_settings_are_found_as_users_write_them(settings, expected):
     assert select(settings_model(), with_config(settings)).paths == expected
 
 
-def test_a_setting_inside_a_wrapper_is_reached_with_dots():
+def test_setting_inside_a_wrapper_is_reached_with_dots():
     model = graph_models.wrappers()
 
     assert select(model, with_config({"layer.units": 2})).paths == ("both_ways",)
 
 
-def test_a_predicate_gets_the_live_layer():
+def test_predicate_gets_the_live_layer():
     model = graph_models.frozen_parts()
 
     assert select(model, where(lambda op: not op.trainable) & layers.Dense).paths == ("block/first",)
 
 
-# Neighbours.
+# Neighbors.
 
 
 @pytest.mark.parametrize(
@@ -233,14 +232,14 @@ def test_a_predicate_gets_the_live_layer():
         ("mask_into_a_nested_model", feeds(layers.LSTM), ("emb", "inner/i")),
     ],
 )
-def test_model_selector_and_the_neighbours_it_finds(make, selector, expected):
+def test_selector_finds_the_expected_neighbors(make, selector, expected):
     assert select(getattr(graph_models, make)(), selector).paths == expected
 
 
-# The door.
+# Public functions.
 
 
-def test_the_table_of_a_live_model():
+def test_selection_of_a_live_model_prints_as_a_table():
     assert str(select(graph_models.image(), of_class(layers.Conv2D) | layers.BatchNormalization)) == (
         "2 of 5 ops match of_class(Conv2D) | of_class(BatchNormalization), 128 parameters\n"
         "  conv  Conv2D              (None, 8, 8, 4)  112\n"
@@ -248,26 +247,26 @@ def test_the_table_of_a_live_model():
     )
 
 
-def test_a_graph_is_asked_as_a_model_is():
+def test_graph_is_searched_like_a_model():
     model = graph_models.composite()
 
     assert select(ramet.capture(model), "attention/*") == select(model, "attention/*")
 
 
-def test_what_is_no_model_is_refused():
+def test_object_that_is_not_a_model_is_refused():
     with pytest.raises(NotAModelError, match="it is not a model"):
         select(keras.optimizers.SGD(), "d")
 
 
-def test_a_layer_of_the_twin_is_none_of_the_model():
+def test_layer_of_the_twin_is_not_found_in_the_model():
     model = graph_models.one_dense()
     twin = ramet.clone(model)
 
-    with pytest.raises(NoMatchError, match="pass a layer of this very model"):
-        require(select(model, twin.get_layer("d")))
+    with pytest.raises(NoMatchError, match="pass a layer of this model"):
+        require(twin.get_layer("d"), ramet.capture(model))
 
 
-def test_selecting_leaves_the_model_and_the_name_counters_alone():
+def test_selecting_changes_neither_the_model_nor_the_name_counters():
     model = graph_models.nested_models()
     before = ramet.capture(model)
 
@@ -277,7 +276,7 @@ def test_selecting_leaves_the_model_and_the_name_counters_alone():
     assert layers.Dense(1).name == "dense"
 
 
-def test_layers_are_the_live_objects_of_the_model_in_its_order():
+def test_layers_are_the_live_objects_in_model_order():
     model = settings_model()
 
     assert select(model, "conv*").layers == (model.get_layer("conv1"), model.get_layer("conv2"))
@@ -287,14 +286,14 @@ def test_layers_are_the_live_objects_of_the_model_in_its_order():
     assert select(zoo, "head_b").layers == (zoo.heads["b"],)
 
 
-def test_layers_leave_raw_operations_out():
+def test_layers_exclude_raw_operations():
     x = keras.Input((4,), name="x")
     model = keras.Model(x, keras.ops.tanh(layers.Dense(2, name="d")(x)), name="m")
 
     assert select(model, ~of_class("InputLayer")).layers == (model.get_layer("d"),)
 
 
-def test_a_graph_has_no_live_layers():
+def test_graph_has_no_live_layers():
     with pytest.raises(ArgumentError, match="the selection was made in a graph"):
         _ = select(ramet.capture(settings_model()), "conv*").layers
     assert select(ramet.capture(settings_model()), "nothing*").layers == ()

@@ -1,7 +1,6 @@
-"""What was found, printed and counted."""
+"""Selections, printed and counted."""
 
 import json
-import re
 
 import pytest
 
@@ -14,7 +13,7 @@ from tests.select.sample import blocks, chain, wrapped
 pytestmark = pytest.mark.no_backend
 
 
-def test_a_selection_is_printed_as_a_table():
+def test_selection_prints_as_a_table():
     assert str(select_in(sample.nested(), of_class("Dense", "Functional"))) == (
         "4 of 9 ops match of_class('Dense', 'Functional'), 216 parameters\n"
         "  encoder                  Functional  (None, 8)  72  2 calls\n"
@@ -24,7 +23,7 @@ def test_a_selection_is_printed_as_a_table():
     )
 
 
-def test_outputs_are_told_in_short():
+def test_outputs_are_abbreviated():
     assert str(select_in(blocks(), named("block2", "block1", "image"))) == (
         "3 of 13 ops match named('block2', 'block1', 'image'), 0 parameters\n"
         "  image   Input       (None, 8)\n"
@@ -33,12 +32,12 @@ def test_outputs_are_told_in_short():
     )
 
 
-def test_one_and_none():
+def test_title_for_one_match_and_for_none():
     assert str(select_in(chain(1), "d0")) == ("1 of 2 ops matches named('d0'), 2 parameters\n  d0  Dense  (None, 1)  2")
     assert str(select_in(chain(1), "y")) == "0 of 2 ops match named('y')"
 
 
-def test_a_long_selection_is_cut_and_told_whole_on_demand():
+def test_long_selection_is_cut_unless_there_is_no_limit():
     selection = select_in(chain(50), of_class("Dense"))
 
     assert str(selection).splitlines()[-2:] == ["  d39  Dense  (None, 1)  2", "  and 10 more"]
@@ -46,14 +45,14 @@ def test_a_long_selection_is_cut_and_told_whole_on_demand():
     assert len(selection.to_text(limit=None).splitlines()) == 51
 
 
-def test_a_long_selector_is_cut():
+def test_long_selector_is_cut():
     selection = select_in(chain(1), [f"name_{number}" for number in range(100)])
 
     assert len(str(selection)) < 200
     assert str(selection).endswith("...")
 
 
-def test_hostile_names_are_written_as_escapes():
+def test_hostile_names_are_escaped():
     graph = Graph("g", "Mine", "subclassed", ops=(layer("a\x1b[31m\n", "<b>"),))
 
     text = str(select_in(graph, named("a*", "\x1b")))
@@ -61,23 +60,25 @@ def test_hostile_names_are_written_as_escapes():
     assert text == "1 of 1 op matches named('a*', '\\x1b'), 0 parameters\n  a\\x1b[31m\\n  <b>"
 
 
-def test_a_notebook_shows_a_table_with_everything_quoted():
+def test_html_is_a_table_with_escaped_names():
     graph = Graph("g", "Mine", "subclassed", ops=(layer("<script>", "<b>"),))
 
-    assert re.sub(r' style="text-align:(left|right)"', "", select_in(graph, "<*")._repr_html_()) == (
-        "<div><p>1 of 1 op matches named(&#x27;&lt;*&#x27;), 0 parameters</p>"
-        "<table><tr><th>path</th><th>class</th><th>output</th><th>parameters</th><th>calls</th></tr>"
-        "<tr><td>&lt;script&gt;</td><td>&lt;b&gt;</td><td></td><td></td><td></td></tr></table></div>"
-    )
-    assert select_in(chain(50), anything())._repr_html_().endswith("<p>and 11 more</p></div>")
-    assert select_in(graph, "x")._repr_html_() == "<div><p>0 of 1 op match named(&#x27;x&#x27;)</p></div>"
+    page = select_in(graph, "<*")._repr_html_()
+
+    assert "<script>" not in page
+    assert "<b>" not in page
+    assert "&lt;script&gt;" in page
+    assert "parameters</th>" in page
+    assert "and 11 more" in select_in(chain(50), anything())._repr_html_()
+    assert "<table" not in select_in(graph, "x")._repr_html_()
 
 
-def test_json_says_the_same():
+def test_json_has_the_same_content():
     selection = select_in(sample.nested(), "d")
 
     assert json.loads(selection.to_json()) == {
-        "ramet_selection": 1,
+        "ramet": "selection",
+        "version": 1,
         "selector": "named('d')",
         "total": 9,
         "parameters": 72,
@@ -95,7 +96,7 @@ def test_json_says_the_same():
     assert json.loads(select_in(chain(1), "y").to_json())["matches"] == []
 
 
-def test_a_selection_is_a_sequence_of_matches():
+def test_selection_is_a_sequence_of_matches():
     selection = select_in(chain(3), "d*", {"d1": "live"})
 
     assert selection.paths == ("d0", "d1", "d2")
@@ -107,7 +108,7 @@ def test_a_selection_is_a_sequence_of_matches():
     assert (selection[1].live, selection[1].op.class_name, selection[1].calls) == ("live", "Dense", 1)
 
 
-def test_selections_are_values():
+def test_selections_are_compared_by_value():
     first, second = (select_in(chain(3), "d*", live) for live in ({"d0": 1}, None))
 
     assert first == second
@@ -117,7 +118,7 @@ def test_selections_are_values():
         first.total = 3
 
 
-def test_parameters_are_those_of_everything_inside_and_count_once():
+def test_parameters_include_everything_inside_and_count_once():
     selection = select_in(wrapped(), anything())
 
     assert {match.path: match.parameters for match in selection} == {
@@ -130,7 +131,7 @@ def test_parameters_are_those_of_everything_inside_and_count_once():
     assert selection.parameters == 8
 
 
-def test_a_tied_variable_counts_in_each_op_and_once_in_all():
+def test_tied_variable_counts_in_each_op_and_once_in_total():
     tied = VariableSpec("kernel", (8, 8), "float32", tied="a/kernel")
     graph = Graph(
         "g",

@@ -1,4 +1,4 @@
-"""Selectors as values: written as the code that makes them, equal when that is the same."""
+"""Selectors as values: they print as the code that makes them, and are equal if their code is."""
 
 import copy
 import functools
@@ -27,7 +27,7 @@ class Wide:
 
 
 class Live:
-    """Looks like a layer: it has a name and can be called."""
+    """An object like a layer: it has a name and can be called."""
 
     name = "live"
 
@@ -60,13 +60,13 @@ class Live:
         ("a" & named("b"), "named('a') & named('b')"),
     ],
 )
-def test_a_selector_is_written_as_the_code_that_makes_it(selector, code):
+def test_selector_prints_as_its_code(selector, code):
     assert repr(selector) == code
 
 
 @few
 @given(selectors)
-def test_the_code_of_a_selector_makes_an_equal_one(selector):
+def test_code_of_a_selector_makes_an_equal_one(selector):
     again = eval(repr(selector), dict(CONSTRUCTORS))
 
     assert again == selector
@@ -75,11 +75,11 @@ def test_the_code_of_a_selector_makes_an_equal_one(selector):
 
 @few
 @given(selectors, selectors)
-def test_selectors_are_equal_when_their_code_is(first, second):
+def test_selectors_are_equal_if_their_code_is(first, second):
     assert (first == second) == (repr(first) == repr(second))
 
 
-def test_chains_are_flat_whichever_way_they_are_bracketed():
+def test_chains_are_flat_for_any_grouping():
     a, b, c = named("a"), named("b"), named("c")
 
     assert (a & b) & c == a & (b & c)
@@ -87,17 +87,17 @@ def test_chains_are_flat_whichever_way_they_are_bracketed():
     assert len((a | (b | c)).parts) == 3
 
 
-def test_order_belongs_to_a_selector():
+def test_order_of_parts_matters():
     assert named("a") & named("b") != named("b") & named("a")
 
 
-def test_twice_not_is_the_selector_itself():
+def test_double_negation_is_the_selector_itself():
     selector = named("a")
 
     assert ~~selector is selector
 
 
-def test_selectors_are_frozen_and_copied_by_not_copying():
+def test_selectors_are_frozen_and_their_copy_is_the_same_object():
     selector = named("a") & nth(0)
 
     with pytest.raises(AttributeError):
@@ -115,7 +115,7 @@ def test_predicates_are_compared_by_identity_and_methods_by_their_object():
     assert where(lambda op: op) != where(lambda op: op)
 
 
-def test_what_stands_for_a_selector():
+def test_strings_classes_layers_and_lists_become_selectors():
     live = Live()
 
     assert as_selector("a/b") == named("a/b")
@@ -131,21 +131,21 @@ def test_what_stands_for_a_selector():
 @pytest.mark.parametrize(
     ("make", "summary"),
     [
-        (lambda: as_selector(3), "Cannot select by an object of class int: it does not say which ops are meant."),
-        (lambda: as_selector(""), "Cannot select by '': it is empty."),
+        (lambda: as_selector(3), "Cannot select by an object of class int: it is not a selector."),
+        (lambda: as_selector(""), "Cannot select by '': the string is empty."),
         (
             lambda: as_selector(is_wide),
-            "Cannot select by an object of class function: it does not say which ops are meant.",
+            "Cannot select by an object of class function: it is not a selector.",
         ),
         (
             lambda: named("a") & None,
-            "Cannot select by an object of class NoneType: it does not say which ops are meant.",
+            "Cannot select by an object of class NoneType: it is not a selector.",
         ),
-        (lambda: reads(None), "Cannot select by an object of class NoneType: it does not say which ops are meant."),
-        (named, "Cannot make a selector of named(): it says nothing about the ops that are meant."),
+        (lambda: reads(None), "Cannot select by an object of class NoneType: it is not a selector."),
+        (named, "Cannot make a selector with named(): it needs at least one argument."),
         (lambda: named(3), "Cannot select by the name 3: it is not a string."),
         (lambda: named(""), "Cannot select by the name '': it is empty."),
-        (of_class, "Cannot make a selector of of_class(): it says nothing about the ops that are meant."),
+        (of_class, "Cannot make a selector with of_class(): it needs at least one argument."),
         (
             lambda: of_class(is_wide),
             "Cannot select by the class is_wide: it is neither a class nor the name of one.",
@@ -154,22 +154,22 @@ def test_what_stands_for_a_selector():
             lambda: of_class(Live()),
             "Cannot select by the class an object of class Live: it is neither a class nor the name of one.",
         ),
-        (lambda: where("a"), "Cannot select by 'a': it cannot be called with an op."),
-        (with_config, "Cannot make a selector of with_config(): it says nothing about the ops that are meant."),
+        (lambda: where("a"), "Cannot select by 'a': it is not a function."),
+        (with_config, "Cannot make a selector with with_config(): it needs at least one argument."),
         (
             lambda: with_config({1: 2}),
-            "Cannot select by the config an object of class dict: it is no dict of settings by name.",
+            "Cannot select by the config an object of class dict: it is not a dict of settings by name.",
         ),
-        (nth, "Cannot make a selector of nth(): it says nothing about the ops that are meant."),
-        (lambda: nth(True), "Cannot count to True: it is not a whole number."),
-        (lambda: nth("1"), "Cannot count to '1': it is not a whole number."),
+        (nth, "Cannot make a selector with nth(): it needs at least one argument."),
+        (lambda: nth(True), "Cannot select by the position True: it is not an integer."),
+        (lambda: nth("1"), "Cannot select by the position '1': it is not an integer."),
         (
             lambda: named("a") and named("b"),
-            "Cannot use a selector as true or false: it has not been asked of a model.",
+            "Cannot use a selector as true or false: it has not been applied to a model.",
         ),
     ],
 )
-def test_what_cannot_be_meant_is_refused_with_a_way_out(make, summary):
+def test_invalid_argument_is_refused_with_a_fix(make, summary):
     with pytest.raises(ArgumentError) as caught:
         make()
 

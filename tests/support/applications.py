@@ -8,7 +8,7 @@ import pytest
 
 
 def _architectures():
-    """The functions of `keras.applications` that make models."""
+    """Return the functions of `keras.applications` that create models."""
     found = {
         name: make
         for name, make in vars(keras.applications).items()
@@ -20,8 +20,8 @@ def _architectures():
 ARCHITECTURES = _architectures()
 
 
-def made(name):
-    """The network with the smallest input: asked for from below, since each says no in its own way."""
+def smallest_network(name):
+    """Return the network with the smallest input. Sizes are tried in order, because each network refuses them in its own way."""
     for size in (32, 71, 75, 139, 224, 299, 331):
         for fixed in ({"include_top": True}, {"include_top": False, "pooling": "avg"}):
             make = functools.partial(ARCHITECTURES[name], weights=None, input_shape=(size, size, 3), **fixed)
@@ -30,10 +30,10 @@ def made(name):
             except ValueError as error:
                 if "is not available with the" in str(error):  # NASNetMobile on torch
                     pytest.skip(str(error))
-    raise AssertionError(f"no size that {name} takes")
+    raise AssertionError(f"no valid input size found for {name}")
 
 
-# All tests of a network in one process: what they share is made once, and let go before the next comes.
+# All tests of a network run in one process, so that it is created once, and freed before the next one.
 each_architecture = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in ARCHITECTURES]
 )

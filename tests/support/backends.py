@@ -1,8 +1,8 @@
-"""Which tests run on which backend.
+"""The choice of the tests that run on each backend.
 
 Tests marked `no_backend` never run a model: they run once, on JAX. All others run on every backend. The cases of
-parametrised tests, and the tests marked `slow`, can be spread over the backends, so that each runs once in `make test`;
-`make test-others` runs the rest. What does not run on a backend is deselected, and pytest says how many.
+parametrized tests, and the tests marked `slow`, can be spread over the backends, so that each runs once in `make test`;
+`make test-others` runs the rest. Tests that do not run on a backend are deselected, and pytest reports their number.
 """
 
 import zlib
@@ -38,6 +38,6 @@ def spread(items: list, backend: str) -> tuple[list, list]:
             families[f"{item.path.relative_to(TESTS).as_posix()}::{item.originalname}"].append(item)
     others = set()
     for name, cases in families.items():
-        start = zlib.crc32(name.encode())  # so that the first cases are not all those of one backend
-        others.update(case for place, case in enumerate(cases) if BACKENDS[(start + place) % 3] != backend)
+        start = zlib.crc32(name.encode())  # so that not all first cases go to the same backend
+        others.update(case for number, case in enumerate(cases) if BACKENDS[(start + number) % 3] != backend)
     return [item for item in items if item not in others], [item for item in items if item in others]

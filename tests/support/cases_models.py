@@ -1,4 +1,4 @@
-"""Small layers, data and comparisons that the tests of the founding behaviours and of CASES.md share.
+"""Small layers, data and comparisons for the tests of the founding behaviors and of CASES.md.
 
 None of the classes is registered with Keras: a twin must not need that.
 """
@@ -10,7 +10,7 @@ from tests.support.twins import assert_equal_outputs
 
 
 class Swap(keras.Layer):
-    """Two inputs, two outputs, the other way round."""
+    """A layer that returns its two inputs in reverse order."""
 
     def call(self, inputs):
         first, second = inputs
@@ -18,7 +18,7 @@ class Swap(keras.Layer):
 
 
 class MaskedSum(keras.Layer):
-    """The sum over time of what the mask leaves: its numbers tell which mask it was given."""
+    """The sum over unmasked time steps: its values depend on the mask."""
 
     def call(self, x, mask=None):
         if mask is not None:
@@ -26,11 +26,11 @@ class MaskedSum(keras.Layer):
         return keras.ops.sum(x, axis=1)
 
     def compute_mask(self, inputs, previous_mask):
-        return None  # used up here
+        return None  # consumed here
 
 
 class MaskedSums(keras.Layer):
-    """For several inputs, the sum over time of what each one's mask leaves, side by side."""
+    """The sums over the unmasked time steps of several inputs, concatenated."""
 
     def call(self, inputs, mask=None):
         masks = [None] * len(inputs) if mask is None else mask
@@ -42,11 +42,11 @@ class MaskedSums(keras.Layer):
         return keras.ops.concatenate(sums, axis=-1)
 
     def compute_mask(self, inputs, previous_mask):
-        return None  # used up here
+        return None  # consumed here
 
 
 class MaskBlind(keras.Layer):
-    """Takes no mask and hands none on."""
+    """A layer that neither accepts nor propagates a mask."""
 
     def call(self, x):
         return x * 2
@@ -67,12 +67,12 @@ class Scale(keras.Layer):
 
 
 def numbers(*shape, seed=0):
-    """Random float32 numbers, the same for the same seed."""
+    """Return random float32 numbers, the same for the same seed."""
     return np.random.default_rng(seed).standard_normal(shape).astype("float32")
 
 
 def scramble(model, seed=1):
-    """Give every float weight another value: a twin that ran its initialisers again would differ."""
+    """Change every float weight, so that a twin that runs its initializers again would differ."""
     rng = np.random.default_rng(seed)
     for weight in model.weights:
         if "float" in keras.backend.standardize_dtype(weight.dtype):
@@ -81,12 +81,12 @@ def scramble(model, seed=1):
 
 
 def paths(model):
-    """The paths of all variables."""
+    """Return the paths of all variables."""
     return [variable.path for variable in model.variables]
 
 
 def assert_alike(model, twin, x=None, *, config=True, **kwargs):
-    """Class, names, paths, flags, output structure and (where it has one) config; the numbers, where `x` is given."""
+    """Compare class, names, paths, flags, output structure and config (if there is one), and outputs if `x` is given."""
     assert type(twin) is type(model)
     assert twin is not model
     assert twin.name == model.name
@@ -103,5 +103,5 @@ def assert_alike(model, twin, x=None, *, config=True, **kwargs):
 
 
 def mask_of(tensor):
-    """The mask Keras attached to a tensor, or None."""
+    """Return the mask that Keras attached to a tensor, or None."""
     return getattr(tensor, "_keras_mask", None)

@@ -1,7 +1,7 @@
-"""Ordinary models, at least one for every class that Keras lets people put into a file.
+"""Ordinary models, at least one for every class that a Keras file can contain.
 
-The tables below name each class of Keras' public namespaces. `missing` compares them with the installed Keras, so that a
-class which a new version adds is noticed.
+The tables below name each class of Keras' public namespaces. `missing` compares them with the installed Keras, so that
+classes added by a new version are noticed.
 """
 
 import inspect
@@ -14,7 +14,7 @@ from keras import layers as L  # noqa: N812  # a table of them reads better
 
 TORCH_OPTIMIZERS = ("Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Lion", "Nadam", "RMSprop", "SGD")
 
-# What Keras itself fails to write as `.h5`.
+# Models that Keras itself cannot write as `.h5`.
 NO_H5 = {
     **dict.fromkeys(
         [f"layers.{name}" for name in ("RandomBrightness", "RandomColorDegeneration", "RandomPosterization")]
@@ -23,16 +23,16 @@ NO_H5 = {
     ),
     "optimizers.Adafactor": "it gives two variables one name",
 }
-# Classes whose files are not clean, or that no file holds; with the reason.
+# Classes whose files are not clean, or that no file contains, with the reason.
 NOT_CLEAN = {
-    "layers.Lambda": "carries Python code",
-    "layers.TFSMLayer": "loads a SavedModel from another place",
-    "layers.TorchModuleWrapper": "carries a pickled torch module",
+    "layers.Lambda": "contains Python code",
+    "layers.TFSMLayer": "loads a SavedModel from another location",
+    "layers.TorchModuleWrapper": "contains a pickled torch module",
     "layers.JaxLayer": "calls functions of the user",
     "layers.FlaxLayer": "calls a module of the user",
-    "layers.Layer": "base class; a file holds subclasses of it",
-    "layers.Wrapper": "base class; a file holds subclasses of it",
-    "layers.InputSpec": "not a layer, and never serialised",
+    "layers.Layer": "base class; files contain subclasses of it",
+    "layers.Wrapper": "base class; files contain subclasses of it",
+    "layers.InputSpec": "not a layer, and never serialized",
     "losses.Loss": "base class",
     "metrics.Metric": "base class",
     "optimizers.Optimizer": "base class",
@@ -68,9 +68,9 @@ class Sample:
     """One model of the corpus.
 
     Attributes:
-        name: of the class it is there for, below `keras`: `layers.Dense`; with a word behind it where there are several.
-        make: builds the model.
-        train: one batch to train it with; None for a model that is only saved.
+        name: The class that it covers, below `keras`: `layers.Dense`; followed by a word if there are several.
+        make: Builds the model.
+        train: Returns one batch to train it with; None for a model that is only saved.
     """
 
     name: str
@@ -94,9 +94,9 @@ def train_if_possible(model):
     model.train_on_batch(inputs, targets)
 
 
-# What cannot be trained as it is.
+# Models that cannot be trained, with the reason.
 NOT_TRAINED = {
-    "activations.threshold": "an Activation does not pass it its two numbers",
+    "activations.threshold": "an Activation layer does not pass its two arguments",
     **(
         dict.fromkeys(
             ["dtype_policies.QuantizedFloat8DTypePolicy", "quantizers.Float8QuantizationConfig"],
@@ -109,7 +109,7 @@ NOT_TRAINED = {
 
 
 def _on(shape, make=_new, *, dtype="float32"):
-    """A layer on one input."""
+    """Return a function that puts a layer on one input."""
 
     def model(cls):
         value = keras.Input(shape, dtype=dtype)
@@ -119,7 +119,7 @@ def _on(shape, make=_new, *, dtype="float32"):
 
 
 def _on_two(shape, make=_new, *, listed=True):
-    """A layer on two inputs, in a list or as two arguments."""
+    """Return a function that puts a layer on two inputs, in a list or as two arguments."""
 
     def model(cls):
         pair = [keras.Input(shape), keras.Input(shape)]
@@ -128,8 +128,8 @@ def _on_two(shape, make=_new, *, listed=True):
     return model
 
 
-def _on_labelled(make=_new):
-    """A preprocessing layer that takes images together with their labels."""
+def _on_labeled(make=_new):
+    """Return a function for a preprocessing layer that takes images together with their labels."""
 
     def model(cls):
         inputs = {"images": keras.Input(IMAGE, name="images"), "labels": keras.Input((5,), name="labels")}
@@ -149,11 +149,11 @@ def _adapted(data, shape, make=_new):
 
 
 def _unbuilt(make=_new):
-    """A model that holds a layer and was never called: its config is all that matters."""
+    """Return a function for a model that holds a layer and is never called: only its config matters."""
     return lambda cls: keras.Sequential([make(cls)])
 
 
-# By the name of a class, how to make a model of it.
+# How to make a model of each class, by its name.
 LAYERS = {
     "Activation": _on(ROW, lambda cls: cls("gelu")),
     "ActivityRegularization": _on(ROW, lambda cls: cls(0.1, 0.2)),
@@ -173,7 +173,7 @@ LAYERS = {
     "Cropping1D": _on(SEQUENCE),
     "Cropping2D": _on(IMAGE),
     "Cropping3D": _on(VOLUME),
-    "CutMix": _on_labelled(),
+    "CutMix": _on_labeled(),
     "Dense": _on(ROW, lambda cls: cls(3, activation="relu", kernel_regularizer="l2", bias_constraint="non_neg")),
     "Discretization": _adapted(np.arange(9.0), ROW, lambda cls: cls(num_bins=3)),
     "Dot": _on_two(ROW, lambda cls: cls(axes=1, normalize=True)),
@@ -203,7 +203,7 @@ LAYERS = {
     "Maximum": _on_two(ROW),
     "MelSpectrogram": _on((512,), lambda cls: cls(fft_length=64, num_mel_bins=8)),
     "Minimum": _on_two(ROW),
-    "MixUp": _on_labelled(),
+    "MixUp": _on_labeled(),
     "MultiHeadAttention": _on_two(SEQUENCE, lambda cls: cls(2, 2, dropout=0.1), listed=False),
     "Multiply": _on_two(ROW),
     "Normalization": _adapted(np.arange(12.0).reshape(3, 4), ROW),
@@ -273,7 +273,7 @@ for _rank, _shape in enumerate((SEQUENCE, IMAGE, VOLUME), 1):
 
 
 def _batch():
-    """Four rows, and what is to be found for each, as one of four classes."""
+    """Return four rows, and a label for each as one of four classes."""
     random = np.random.default_rng(3)
     return random.random((4, 4), "float32"), np.eye(4, dtype="float32")
 
@@ -283,7 +283,7 @@ def _numbered_batch():
 
 
 def _compiled(**options):
-    """A small model, compiled. Without compiling the steps of backends: a file does not tell."""
+    """Return a function for a small compiled model. It runs eagerly, which makes no difference to the file."""
     value = keras.Input(ROW)
     model = keras.Model(value, L.Dense(4, activation="softmax")(value))
     model.compile(run_eagerly=True, **{"optimizer": "sgd", "loss": "mse", **options})
@@ -427,7 +427,7 @@ CONSTRAINTS = dict.fromkeys(("MaxNorm", "MinMaxNorm", "NonNeg", "UnitNorm"), _ne
 
 
 def _with_policy(policy):
-    """A model with a layer of a dtype policy, and one that has layers of its own."""
+    """Return a model with a layer of a dtype policy, and a layer that contains layers."""
     value = keras.Input(SEQUENCE)
     inside = L.Dense(4, dtype=policy)(value)
     return keras.Model(value, L.MultiHeadAttention(2, 2, dtype=policy)(inside, inside))
@@ -454,7 +454,7 @@ def _quantized(mode=None, **options):
     return model
 
 
-# An older Keras quantises without configs, so no file can hold one.
+# Older Keras versions quantize without configs, so no file can contain one.
 _WRITES_CONFIGS = hasattr(keras.quantizers, "Int8QuantizationConfig")
 QUANTIZERS = {
     "AbsMaxQuantizer": lambda cls: (
@@ -498,7 +498,7 @@ DISTILLATION = {
 
 
 def samples():
-    """Every model of the corpus that the installed Keras can make."""
+    """Return every model of the corpus that the installed Keras can create."""
     for space, table in (
         ("layers", LAYERS),
         ("dtype_policies", POLICIES),
@@ -536,7 +536,7 @@ def samples():
 
 
 def _others():
-    """What has no class of its own, and what people put together."""
+    """Return models of features without a class, and of common combinations."""
     for name in sorted(vars(keras.activations)):
         if inspect.isfunction(getattr(keras.activations, name)) and name not in ("deserialize", "get", "serialize"):
             yield Sample(f"activations.{name}", lambda name=name: _activated(getattr(keras.activations, name)))
@@ -653,7 +653,7 @@ COMBINATIONS = {
 
 
 def _installed(space, table):
-    """Name, class and maker of each row of a table that the installed Keras has a class for."""
+    """Yield name, class and maker for each row of a table whose class the installed Keras has."""
     home = _namespace(space)
     return [(name, getattr(home, name), make) for name, make in sorted(table.items()) if hasattr(home, name)]
 
@@ -666,7 +666,7 @@ def _namespace(space):
 
 
 def missing():
-    """The public classes of the installed Keras that neither a sample nor `NOT_CLEAN` accounts for."""
+    """Return the public classes of the installed Keras that neither a sample nor `NOT_CLEAN` covers."""
     known = {sample.name.partition(",")[0] for sample in samples()} | set(NOT_CLEAN)
     found = []
     for space in NAMESPACES:

@@ -1,4 +1,4 @@
-"""One small model for each thing a graph can hold, and padded data for them.
+"""One small model for each feature of a graph, and padded data for them.
 
 `MODELS` maps a name to a function that makes the model; `data_for` makes inputs for any of them.
 """
@@ -13,7 +13,7 @@ from tests.support.versions import KERAS
 
 
 class Pair(keras.Layer):
-    """One in, two out; the first keeps the mask, the second has none."""
+    """A layer with one input and two outputs; only the first output has the mask."""
 
     def call(self, x, mask=None):
         return x, x * 2
@@ -35,7 +35,7 @@ class Gate(keras.Layer):
 
 
 class Mix(keras.Layer):
-    """Takes tensors in a nested structure, and gives such a structure."""
+    """Takes and returns tensors in a nested structure."""
 
     def call(self, parts):
         left, right = parts["left"], parts["right"][0]
@@ -43,7 +43,7 @@ class Mix(keras.Layer):
 
 
 class Block(keras.Layer):
-    """A composite layer, built with it."""
+    """A composite layer that builds the layers inside it."""
 
     def __init__(self, width=3, **kwargs):
         super().__init__(**kwargs)
@@ -63,7 +63,7 @@ class Block(keras.Layer):
 
 
 class Backbone(keras.Model):
-    """A functional subclass with a config of its own."""
+    """A functional subclass with its own config."""
 
     def __init__(self, units=3, **kwargs):
         inputs = keras.Input((4,), name="features")
@@ -111,7 +111,7 @@ def shared_layer():
 
 
 def shared_in_a_chain():
-    """The calls of one layer at three depths, made in an order that is not the order of running."""
+    """Return calls of one layer at three depths, made in a different order than they run in."""
     x = keras.Input((4,), name="x")
     shared = layers.Dense(4, name="shared")
     late = shared(layers.ReLU(name="relu")(layers.Dense(4, name="d")(x)))
@@ -183,7 +183,7 @@ def nested_on_its_own_input():
 
 
 def nested_and_beside_itself():
-    """Both calls and graph of the inner model are in the outer one, too: its layers have two calls each there."""
+    """Return a model with an inner model and the inner model's own tensors: its layers have two calls each there."""
     x, other = keras.Input((4,), name="x"), keras.Input((4,), name="other")
     y = layers.Dropout(0.5, name="drop")(layers.Dense(4, name="a", activation="relu")(x))
     inner = keras.Model(x, layers.Dense(3, name="b")(y), name="inner")
@@ -254,7 +254,7 @@ def half_precision():
 
 
 def intermediate_inputs():
-    """A model on the inner tensor of another."""
+    """Return a model on the inner tensor of another."""
     x = keras.Input((4,), name="x")
     inner = layers.Dense(3, name="first")(x)
     whole = keras.Model(x, layers.Dense(2, name="second")(inner), name="whole")
@@ -304,7 +304,7 @@ def explicit_over_implicit():
 
 
 def mask_of_another_layer():
-    """The mask of one embedding, passed by hand to a layer on another."""
+    """Return a model that passes the mask of one embedding explicitly to a layer on another."""
     ids = _ids()
     first = layers.Embedding(6, 3, mask_zero=True, name="first")(ids)
     second = layers.Embedding(6, 3, name="second")(ids)
@@ -312,7 +312,7 @@ def mask_of_another_layer():
 
 
 def mask_with_keyword_arguments():
-    """Keras does not write the mask down for a call with keyword arguments; it travels when the model runs."""
+    """Return a call with keyword arguments, for which Keras does not record the mask; it is propagated at run time."""
     ids = _ids()
     x = layers.Embedding(6, 3, mask_zero=True, name="emb")(ids)
     y = Gate(name="gate")(x, factor=0.5)
@@ -320,7 +320,7 @@ def mask_with_keyword_arguments():
 
 
 def mask_through_a_cast():
-    """A call that needs a dtype conversion does not write the mask down either."""
+    """Return a call with a dtype conversion, for which Keras does not record the mask either."""
     ids = _ids()
     x = layers.Embedding(6, 3, mask_zero=True, name="emb")(ids)
     return keras.Model(ids, MaskedSum(name="sum", dtype="bfloat16")(x), name="cast_mask")
@@ -352,7 +352,7 @@ def mask_lost_on_the_way():
 
 
 def mask_blind_pair():
-    """The founding report: two outputs, no mask support, a mask coming in."""
+    """Return the model of the founding report: two outputs, no mask support, an input with a mask."""
     ids = _ids()
     x = layers.Embedding(6, 3, mask_zero=True, name="emb")(ids)
     a, b = layers.Lambda(lambda x: [x + 1, x], name="pair")(x)
@@ -415,13 +415,13 @@ MASKS = {
         mask_inside_a_nested_model, supports_masking_by_hand,
     )
 }  # fmt: skip
-if KERAS < (3, 14):  # an input that leads to no output is refused by Keras itself
+if KERAS < (3, 14):  # Keras itself refuses an input that leads to no output
     GRAPHS.pop("unused_input")
 MODELS = GRAPHS | MASKS
 
 
 def data_for(model, seed=0, batch=4):
-    """Random arrays in the structure of a model's inputs; sequences are padded with zeros, at different lengths."""
+    """Return random arrays in the structure of a model's inputs; sequences of different lengths are padded with zeros."""
     rng = np.random.default_rng(seed)
 
     def array(tensor):
@@ -436,7 +436,7 @@ def data_for(model, seed=0, batch=4):
 
 
 def inputs_of(model):
-    """A model's input tensors in its structure; Keras says it for a Sequential only once it has been called."""
+    """Return a model's input tensors in its structure, which a Sequential has only after its first call."""
     return structure.inputs_of(structure.function_of(model))
 
 
@@ -448,7 +448,7 @@ def _padded(array):
 
 
 def same_inputs(model):
-    """New `keras.Input`s of the very specs, names and flags of a model's, in its structure."""
+    """Return new `keras.Input`s with the specs, names and flags of a model's inputs, in its structure."""
     return keras.tree.map_structure(_input_like, inputs_of(model))
 
 

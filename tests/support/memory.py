@@ -1,4 +1,4 @@
-"""Keep the memory of a test run below what a laptop has, and print how much it took."""
+"""Keep a test run within the memory of a laptop, and print how much it used."""
 
 import contextlib
 import ctypes
@@ -11,24 +11,24 @@ from unittest import mock
 import keras
 import pytest
 
-# No process of a run may take more. A laptop with 8 GB runs two of them, and a browser beside them.
+# GB that each process of a run may use. A laptop with 8 GB runs two of them, and a browser.
 LIMIT = 3.0
-# JAX's caches are emptied before a test that finds more than this, and again when so much has come on top of what was left.
+# JAX's caches are emptied before a test if the process uses more than this, and again after this much growth (GB).
 ENOUGH = 2.1
 GROWTH = 0.4
 GIGABYTE = 1024**3
 
-# The controller of a run in several processes fills it with what its workers report.
+# Peaks by process. In a run with several processes, the controller collects them from its workers.
 _PEAKS: dict[str, tuple[float, float]] = {}
 
 
 _left = 0.0
 
 
-def free_what_was_compiled() -> None:
-    """Empty JAX's caches when the process has grown large; what is needed again is read from the cache on disk.
+def free_compiled_programs() -> None:
+    """Empty JAX's caches if the process has grown large; needed programs are read again from the cache on disk.
 
-    JAX keeps every program it ever compiled. In one process, the tests of `tests/edit` alone came to 4 GB that way.
+    JAX keeps every program it ever compiled. In one process, `tests/edit` alone used 4 GB for them.
     """
     global _left  # noqa: PLW0603
     jax = sys.modules.get("jax")
@@ -44,7 +44,7 @@ def free_what_was_compiled() -> None:
 
 
 def resident() -> float:
-    """The memory this process holds now, in GB; its peak where the system does not tell."""
+    """Return the current memory of this process in GB, or its peak if the system does not report it."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except OSError:
@@ -53,16 +53,18 @@ def resident() -> float:
 
 
 def peak() -> float:
-    """The most memory this process ever held, in GB; 0 where the system does not tell."""
+    """Return the peak memory of this process in GB, or 0 if the system does not report it."""
     try:
-        # Not ru_maxrss: on Linux it begins with what the parent process held when it started this one.
+        # Not ru_maxrss: on Linux it includes the memory of the parent process at the start of this one.
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:
-        return _largest("RUSAGE_SELF")
-    return next((int(line.split()[1]) / 1024**2 for line in lines if line.startswith("VmHWM")), _largest("RUSAGE_SELF"))
+        return _max_resident("RUSAGE_SELF")
+    return next(
+        (int(line.split()[1]) / 1024**2 for line in lines if line.startswith("VmHWM")), _max_resident("RUSAGE_SELF")
+    )
 
 
-def _largest(who: str) -> float:
+def _max_resident(who: str) -> float:
     try:
         import resource
     except ImportError:
@@ -72,21 +74,21 @@ def _largest(who: str) -> float:
 
 
 def problems(peaks: dict[str, tuple[float, float]]) -> list[str]:
-    """A sentence for each process that took more than the limit."""
+    """Return a sentence for each process that exceeded the limit."""
     return [
-        f"{name}: the tests took {own:.1f} GB, more than {LIMIT:g} GB. Run the modules one by one and look at the line"
-        " 'peak memory' of each; make smaller models, or hold fewer of them in module fixtures."
+        f"{name}: the tests used {own:.1f} GB, more than {LIMIT:g} GB. Run the modules one by one and compare their 'peak memory'"
+        " lines; use smaller models, or keep fewer of them in module fixtures."
         for name, (own, _) in sorted(peaks.items())
         if own > LIMIT
     ]
 
 
 class MemoryReport:
-    """The pytest plugin that prints the peak of each process and fails a run in which one exceeds the limit."""
+    """A pytest plugin that prints the peak memory of each process, and fails the run if one exceeds the limit."""
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        measured = (peak(), _largest("RUSAGE_CHILDREN"))
+        measured = (peak(), _max_resident("RUSAGE_CHILDREN"))
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput["memory"] = measured
             return
@@ -102,27 +104,27 @@ class MemoryReport:
             _PEAKS[node.gateway.id] = tuple(memory)
 
     def pytest_terminal_summary(self, terminalreporter, config: pytest.Config) -> None:
-        shown = [
+        peaks = [
             f"{name} {own:.2f} GB (largest subprocess: at most {child:.2f} GB)"
             for name, (own, child) in sorted(_PEAKS.items())
         ]
-        if shown:
-            terminalreporter.write_line(f"peak memory: {', '.join(shown)}")
+        if peaks:
+            terminalreporter.write_line(f"peak memory: {', '.join(peaks)}")
         if not _is_zoo(config):
             for sentence in problems(_PEAKS):
                 terminalreporter.write_line(sentence, red=True)
 
 
 def _is_zoo(config: pytest.Config) -> bool:
-    """Whether the large architectures run, which need what they need."""
+    """Return whether the large architectures run, to which the limit does not apply."""
     chosen = config.getoption("markexpr")
     return "zoo" in chosen and "not zoo" not in chosen
 
 
-def kernels_kept():
+def keep_kernels():
     """Let Keras reset names and seeds on TensorFlow without dropping the kernels of its ops.
 
-    Both drop them, and a fifth of a run on TensorFlow was making them anew for every test.
+    Resetting drops them, and recreating them for every test took a fifth of a run on TensorFlow.
     """
     if keras.backend.backend() != "tensorflow":
         return contextlib.nullcontext()

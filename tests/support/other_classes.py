@@ -1,6 +1,6 @@
-"""Classes in the shapes that other people's libraries have: their own config, parts made inside, names looked up.
+"""Classes like those in other libraries: with their own configs, layers created inside, and lookups by name.
 
-Nothing here imports ramet: tests load files of these classes in a process of their own.
+Nothing here imports ramet: tests load files of these classes in a separate process.
 """
 
 import keras
@@ -12,7 +12,7 @@ register = keras.saving.register_keras_serializable(package="other")
 
 @register
 class Encoder(keras.Model):
-    """A functional backbone that makes its layers from three numbers, and keeps a pyramid of outputs."""
+    """A functional backbone that creates its layers from three numbers, and keeps a pyramid of outputs."""
 
     def __init__(self, width=4, depth=2, dropout=0.1, dtype=None, **kwargs):
         tokens = keras.Input((6,), dtype="int32", name="tokens")
@@ -71,8 +71,8 @@ class Classifier(keras.Model):
 
 
 @register
-class Regularised(Encoder):
-    """Trains with a loss of its own, which finds a layer by its name."""
+class Regularized(Encoder):
+    """A model with a custom loss that finds a layer by its name."""
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         kernel = self.get_layer("pooled").kernel
@@ -81,7 +81,7 @@ class Regularised(Encoder):
 
 @register
 class Tied(keras.Layer):
-    """Holds the name of the layer that it is tied to."""
+    """A layer that holds the name of the layer it is tied to."""
 
     def __init__(self, tied_to, **kwargs):
         super().__init__(**kwargs)
@@ -96,7 +96,7 @@ class Tied(keras.Layer):
 
 @register
 class Sizes(keras.Layer):
-    """A tuple in the config: a file gives it back as a list, which the class keeps as it comes."""
+    """A layer with a tuple in its config, which comes back from a file as a list and is kept as one."""
 
     def __init__(self, sizes=(4, 4), activation="relu", **kwargs):
         super().__init__(**kwargs)
@@ -126,7 +126,7 @@ class Sizes(keras.Layer):
 
 @register
 class Inner(keras.Layer):
-    """A part with a tuple of its own in its config."""
+    """A layer with a tuple in its config, to be used inside others."""
 
     def __init__(self, kernel, **kwargs):
         super().__init__(**kwargs)
@@ -141,7 +141,7 @@ class Inner(keras.Layer):
 
 @register
 class Attention(keras.Layer):
-    """Makes its parts when it is built, under names that begin as TensorFlow's own do."""
+    """A layer that creates its parts when it is built, with attribute names that start like TensorFlow's own."""
 
     def __init__(self, width=4, dropout=0.3, activation="relu", **kwargs):
         super().__init__(**kwargs)
@@ -163,7 +163,7 @@ class Attention(keras.Layer):
 
 @register
 class Captured(keras.Layer):
-    """Uses an activation that it took out of its part when it was made: a setting of the part is not asked again."""
+    """A layer that takes the activation from its part when it is created, and ignores later changes of the part."""
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
@@ -192,7 +192,7 @@ class Nameless(keras.Operation):
 
 
 class NoConfig(keras.Layer):
-    """A class that says that it has no config."""
+    """A layer whose `get_config` raises an error."""
 
     def __init__(self, inner, **kwargs):
         super().__init__(**kwargs)
@@ -213,7 +213,7 @@ def tokens(seed=0):
 
 
 def classifier(num_classes=3, **kwargs):
-    """A compiled task after a step of training."""
+    """Return a compiled task after one training step."""
     model = Classifier(Encoder(name="encoder"), num_classes, name="task", **kwargs)
     model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True), run_eagerly=True)
     model.fit(tokens(), np.array([0, 1, 2]) % num_classes, verbose=0)
@@ -221,7 +221,7 @@ def classifier(num_classes=3, **kwargs):
 
 
 def around(*parts, width=4):
-    """A compiled functional model of one part after the other."""
+    """Return a compiled functional model of these parts in sequence."""
     x = y = keras.Input((width,), name="x")
     for part in parts:
         y = part(y)

@@ -1,7 +1,7 @@
-"""Everything that can be reached from an object, found without the copier: by what the garbage collector sees.
+"""Everything reachable from an object, found without the copier: through the garbage collector.
 
-The test that covers what nobody thought of: no object that can change is reachable from an original and its twin, and
-no int or string in the twin is, or contains, the `id` of an object of the original.
+This covers unforeseen cases: no mutable object is reachable from both an original and its twin, and no int or string in the
+twin is, or contains, the `id` of an object of the original.
 """
 
 import enum
@@ -15,7 +15,7 @@ import weakref
 import keras
 import numpy as np
 
-# There is one of each, for the whole program; or nothing can change them.
+# Objects that exist once in the whole program, or are immutable.
 _SINGLE = (
     type,
     types.ModuleType,
@@ -49,7 +49,7 @@ _SINGLE = (
     re.Pattern,
 )
 
-# Values of libraries that offer no way to change them, by module and class name, and what only one exists of.
+# Immutable values and singletons of libraries, by module and class name.
 _FIXED = {
     "keras": {
         "DTypePolicy",
@@ -92,7 +92,7 @@ def _is_fixed(value):
 
 
 def parts_of(value):
-    """What an object holds. Of functions: cells, defaults and attributes, not globals."""
+    """Yield the objects that an object holds; for functions, cells, defaults and attributes, but not globals."""
     if isinstance(value, types.FunctionType):
         yield from value.__closure__ or ()
         yield value.__defaults__
@@ -109,17 +109,17 @@ def parts_of(value):
 
 
 def reachable(root):
-    """All objects reachable from `root`, by id, with one way to each."""
+    """Return all objects reachable from `root` by id, with one path to each."""
     found = {id(root): (root, ())}
     stack = [(root, ())]
     while stack:
-        value, way = stack.pop()
+        value, path = stack.pop()
         if _is_fixed(value) or _is_importable(value):
             continue
         for part in parts_of(value):
             if part is None or id(part) in found:
                 continue
-            step = (type(value).__name__, way)
+            step = (type(value).__name__, path)
             found[id(part)] = (part, step)
             stack.append((part, step))
     return found
@@ -138,16 +138,16 @@ def _is_importable(value):
 
 
 def can_change(value):
-    """Whether anything can be done to the object that another holder of it would notice."""
+    """Return whether the object can be changed in a way that another holder would notice."""
     if _is_fixed(value) or _is_importable(value):
         return False
     if isinstance(value, tuple | frozenset | types.MethodType | weakref.ReferenceType):
-        return False  # its parts are looked at on their own
-    # Functions likewise; and a shared function's cell: what it holds is looked at, and one that rebinds is never shared.
+        return False  # its parts are checked separately
+    # The same holds for functions, and for cells of shared functions: functions that rebind a cell are never shared.
     return not isinstance(value, types.FunctionType | types.CellType)
 
 
-def _way(step):
+def _path(step):
     names = []
     while step:
         names.append(step[0])
@@ -156,29 +156,29 @@ def _way(step):
 
 
 def _function_dicts(found):
-    """Attribute dicts and defaults of shared functions: `functools.wraps` leaves names there; nobody changes them."""
+    """Return the ids of attribute dicts and annotations of functions: `functools.wraps` sets them, and nothing changes them."""
     return {id(v.__dict__) for v, _ in found.values() if isinstance(v, types.FunctionType)} | {
         id(v.__annotations__) for v, _ in found.values() if isinstance(v, types.FunctionType)
     }
 
 
 def _is_untouched_container(value):
-    """A shared container that holds only fixed things, inside a shared function's attributes."""
+    """Return whether a value is an empty dict, such as the attributes of a shared function."""
     return isinstance(value, dict) and not value
 
 
 def assert_independent(original, twin, shared=()):
-    """Fail if anything that can change is reachable from both, or an id of the original stands in the twin."""
+    """Fail if a mutable object is reachable from both, or if the twin contains an id of the original."""
     ours, theirs = reachable(original), reachable(twin)
     allowed = {key for item in shared for key in reachable(item)} | _function_dicts(ours)
     common = [
-        (value, way)
-        for key, (value, way) in theirs.items()
+        (value, path)
+        for key, (value, path) in theirs.items()
         if key in ours and key not in allowed and can_change(value) and not _is_untouched_container(value)
     ]
     assert not common, "common to original and twin: " + "; ".join(
-        f"a {type(value).__module__}.{type(value).__name__} {str(value)[:60]!r} by {_way(way)}"
-        for value, way in common[:5]
+        f"a {type(value).__module__}.{type(value).__name__} {str(value)[:60]!r} by {_path(path)}"
+        for value, path in common[:5]
     )
     own = {
         key
@@ -186,8 +186,8 @@ def assert_independent(original, twin, shared=()):
         if key not in allowed and key not in theirs and not isinstance(value, int | float | str)
     }
     stale = []
-    for value, way in theirs.values():
+    for value, path in theirs.values():
         numbers = re.findall(r"\d{12,}", value) if isinstance(value, str) else [value]
         if any(type(value) in (int, str) and int(number) in own for number in numbers):
-            stale.append((value, way))
-    assert not stale, f"ids of the original in the twin: {[(v, _way(w)) for v, w in stale[:5]]}"
+            stale.append((value, path))
+    assert not stale, f"ids of the original in the twin: {[(v, _path(p)) for v, p in stale[:5]]}"

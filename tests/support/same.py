@@ -1,4 +1,4 @@
-"""Two object graphs walked side by side: same classes, same values bit for bit, same sharing. No copier involved."""
+"""Comparison of two object graphs without the copier: same classes, same values bit for bit, same sharing."""
 
 import functools
 import types
@@ -7,7 +7,7 @@ import weakref
 import keras
 import numpy as np
 
-# What a twin must not have from its original, and what the order of a set cannot tell.
+# Attributes that a twin must not take from its original, and sets, whose order is undefined.
 _RUNNING = {
     "train_function",
     "test_function",
@@ -16,7 +16,7 @@ _RUNNING = {
     "_jax_state_synced",
     "_eval_epoch_iterator",
 }
-# Names or ids that differ by nature; their meaning is checked by behaviour (save, fit, untrack).
+# Names or ids that always differ; behavior is tested instead (save, fit, untrack).
 _BY_IDENTITY = {
     "_nodes",
     "stored_ids",
@@ -29,7 +29,7 @@ _BY_IDENTITY = {
     "_self_update_uid",
     "_nnx_op_mapping",
 }
-# Calls from other models stay behind, and with them the TensorFlow bookkeeping of what was dropped.
+# Calls from other models are not copied, nor is the TensorFlow bookkeeping for them.
 _CALLS = {"_inbound_nodes", "_outbound_nodes", "_keras_history"}
 _TF_NAMES = {
     "_self_unconditional_checkpoint_dependencies",
@@ -40,7 +40,7 @@ _SKIPPED = _RUNNING | _BY_IDENTITY | _CALLS | _TF_NAMES
 
 
 def bits(value):
-    """An array of any library as (shape, dtype, bytes), or None."""
+    """Return an array of any library as (shape, dtype, bytes), or None."""
     if isinstance(value, keras.KerasTensor):
         return None
     module = type(value).__module__.partition(".")[0]
@@ -78,37 +78,37 @@ def bits(value):
 
 
 def differences(original, twin, limit=5, skip=()):
-    """The first differences between two object graphs, each with its place."""
+    """Return the first differences between two object graphs, each with its path."""
     skipped = _SKIPPED | set(skip)
     found = []
     pair_of, back = {}, {}
     stack = [(original, twin, type(original).__name__)]
     keep = []
     while stack and len(found) < limit:
-        a, b, place = stack.pop()
+        a, b, path = stack.pop()
         if a is b:
             continue
-        if len(place) > 400:  # The places of a nest of 20,000 levels would fill gigabytes.
-            place = f"...{place[-200:]}"
+        if len(path) > 400:  # the paths of 20,000 nested levels would fill gigabytes
+            path = f"...{path[-200:]}"
         if type(a).__name__ == "ArrayImpl" and type(b) is type(a):
-            # Nothing can change it, and two variables must not hold one buffer: each has its own in the twin.
+            # Immutable. Two variables must not share a buffer, so each has its own in the twin.
             if bits(a) != bits(b):
-                found.append(f"{place}: array differs, {bits(a)[:2]} and {bits(b)[:2]}")
+                found.append(f"{path}: array differs, {bits(a)[:2]} and {bits(b)[:2]}")
             continue
         known = pair_of.get(id(a))
         if known is not None:
             if known is not b:
-                found.append(f"{place}: one object in the original, two in the twin ({type(a).__name__})")
+                found.append(f"{path}: one object in the original, two in the twin ({type(a).__name__})")
             continue
         if type(a) is not type(b):
-            found.append(f"{place}: {type(a).__name__} became {type(b).__name__}: {a!r:.80} -> {b!r:.80}")
+            found.append(f"{path}: {type(a).__name__} became {type(b).__name__}: {a!r:.80} -> {b!r:.80}")
             continue
         if isinstance(a, bool | int | float | complex | str | bytes | type):
             if a != b and repr(a) != repr(b):  # NaN does not equal itself
-                found.append(f"{place}: {a!r:.80} became {b!r:.80}")
+                found.append(f"{path}: {a!r:.80} became {b!r:.80}")
             continue
         if id(b) in back and not isinstance(a, tuple | frozenset | types.MethodType):
-            found.append(f"{place}: two objects in the original, one in the twin ({type(a).__name__})")
+            found.append(f"{path}: two objects in the original, one in the twin ({type(a).__name__})")
             continue
         pair_of[id(a)] = b
         back[id(b)] = a
@@ -116,58 +116,58 @@ def differences(original, twin, limit=5, skip=()):
         array = bits(a)
         if array is not None:
             if array != bits(b):
-                found.append(f"{place}: array differs, {array[:2]} and {bits(b)[:2]}")
+                found.append(f"{path}: array differs, {array[:2]} and {bits(b)[:2]}")
             continue
-        stack.extend(_parts(a, b, place, found, skipped))
+        stack.extend(_parts(a, b, path, found, skipped))
     return found
 
 
-def _parts(a, b, place, found, skipped):
+def _parts(a, b, path, found, skipped):
     if isinstance(a, types.FunctionType):
         if a.__code__ is not b.__code__:
-            found.append(f"{place}: another function")
+            found.append(f"{path}: different function")
         ours = [_content(cell) for cell in a.__closure__ or ()]
         theirs = [_content(cell) for cell in b.__closure__ or ()]
-        yield (ours, theirs, place + ".closure")
-        yield (a.__defaults__, b.__defaults__, place + ".defaults")
-        yield (a.__kwdefaults__, b.__kwdefaults__, place + ".kwdefaults")
-        yield (a.__dict__, b.__dict__, place + ".dict")
+        yield (ours, theirs, path + ".closure")
+        yield (a.__defaults__, b.__defaults__, path + ".defaults")
+        yield (a.__kwdefaults__, b.__kwdefaults__, path + ".kwdefaults")
+        yield (a.__dict__, b.__dict__, path + ".dict")
         return
     if isinstance(a, types.MethodType):
-        yield (a.__self__, b.__self__, place + ".self")
-        yield (a.__func__, b.__func__, place + ".func")
+        yield (a.__self__, b.__self__, path + ".self")
+        yield (a.__func__, b.__func__, path + ".func")
         return
     if isinstance(a, functools.partial):
-        yield ((a.func, a.args, a.keywords), (b.func, b.args, b.keywords), place + ".partial")
+        yield ((a.func, a.args, a.keywords), (b.func, b.args, b.keywords), path + ".partial")
     if isinstance(a, weakref.ReferenceType):
-        yield (a(), b(), place + "()")
+        yield (a(), b(), path + "()")
         return
     if isinstance(a, weakref.WeakSet):
         return
     if isinstance(a, dict):
         if len(a) != len(b):
-            found.append(f"{place}: {len(a)} entries became {len(b)}: {set(map(str, a)) ^ set(map(str, b))}")
+            found.append(f"{path}: {len(a)} entries became {len(b)}: {set(map(str, a)) ^ set(map(str, b))}")
             return
         for (k1, v1), (k2, v2) in zip(list(a.items()), list(b.items()), strict=True):
             if isinstance(k1, str) and k1 in skipped:
                 continue
-            # An int this large is an id; what it stands for is checked by behaviour.
+            # An int this large is an id; behavior is tested instead.
             if not (type(k1) is int and k1 > 1 << 32):
-                yield (k1, k2, f"{place}.keys()")
-            yield (v1, v2, f"{place}[{k1!r:.40}]")
+                yield (k1, k2, f"{path}.keys()")
+            yield (v1, v2, f"{path}[{k1!r:.40}]")
     elif isinstance(a, list | tuple):
         if len(a) != len(b):
-            found.append(f"{place}: {len(a)} items became {len(b)}")
+            found.append(f"{path}: {len(a)} items became {len(b)}")
             return
-        yield from ((x, y, f"{place}[{i}]") for i, (x, y) in enumerate(zip(list(a), list(b), strict=True)))
+        yield from ((x, y, f"{path}[{i}]") for i, (x, y) in enumerate(zip(list(a), list(b), strict=True)))
     elif isinstance(a, set | frozenset):
         if len(a) != len(b):
-            found.append(f"{place}: {len(a)} members became {len(b)}")
+            found.append(f"{path}: {len(a)} members became {len(b)}")
         elif all(isinstance(x, str | int | float) for x in a) and set(a) != set(b):
-            found.append(f"{place}: members differ: {sorted(map(str, a ^ b))[:4]}")
+            found.append(f"{path}: members differ: {sorted(map(str, a ^ b))[:4]}")
         return
     elif isinstance(a, np.ndarray):
-        yield from ((x, y, f"{place}.flat") for x, y in zip(a.flat, b.flat, strict=True))
+        yield from ((x, y, f"{path}.flat") for x, y in zip(a.flat, b.flat, strict=True))
         return
     ours, theirs = getattr(a, "__dict__", {}), getattr(b, "__dict__", {})
     if isinstance(ours, dict):
@@ -175,17 +175,17 @@ def _parts(a, b, place, found, skipped):
             if name in skipped:
                 continue
             if name not in theirs:
-                found.append(f"{place}.{name}: lost")
+                found.append(f"{path}.{name}: lost")
             else:
-                yield (ours[name], theirs[name], f"{place}.{name}")
+                yield (ours[name], theirs[name], f"{path}.{name}")
         for name in theirs:
             if name not in ours and name not in skipped:
-                found.append(f"{place}.{name}: new")
+                found.append(f"{path}.{name}: new")
     for cls in type(a).__mro__:
         slots = cls.__dict__.get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:
             if hasattr(a, name) and name not in ("__dict__", "__weakref__"):
-                yield (getattr(a, name), getattr(b, name, None), f"{place}.{name}")
+                yield (getattr(a, name), getattr(b, name, None), f"{path}.{name}")
 
 
 def _content(cell):

@@ -1,15 +1,15 @@
-"""All Hypothesis strategies. What is drawn is a sketch, plain data; `build()` makes the model and its inputs.
+"""Hypothesis strategies for models. They draw sketches, which are plain data; `build()` makes the model and its inputs.
 
 A model grows from a pool of tensors. Every step takes tensors from the pool, calls something on them and puts the
-results back, so any tensor may be used once, often or never. Sizes are few and small: what varies is the graph.
+results back, so any tensor may be used once, often or never. Sizes are few and small; only the graph varies.
 
     @given(functional_models())
     def test_something(sketch):
         sample = sketch.build()
         sample.model(sample.make_inputs(seed=0))
 
-A failing example prints its sketch, which can be pasted into an `@example` as it is. To add a step: write a function
-that takes a pool, and name it in `STEPS`.
+A failing example prints its sketch, which can be pasted into an `@example`. To add a step, write a function that takes
+a pool, and list it in `STEPS`.
 """
 
 import dataclasses
@@ -31,17 +31,17 @@ VOCABULARY = 5
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """A model with what it takes."""
+    """A model with its data."""
 
     model: Any
     make_inputs: Callable[[int], Any]  # seed -> arrays in the structure of the model's inputs
     make_targets: Callable[[int], Any]  # seed -> arrays in the structure of the model's outputs
-    is_savable: bool  # Keras itself can load again what it saved
+    is_savable: bool  # whether Keras itself can load the saved model
 
 
 @keras.saving.register_keras_serializable("ramet_tests")
 class Swap(layers.Layer):
-    """Two in, two out, the other way round."""
+    """A layer that returns its two inputs in reverse order."""
 
     def call(self, pair):
         return pair[1], pair[0]
@@ -49,7 +49,7 @@ class Swap(layers.Layer):
 
 @keras.saving.register_keras_serializable("ramet_tests")
 class Fork(layers.Layer):
-    """One in; a nested structure out, with weights in it."""
+    """A layer with weights that returns a nested structure for one input."""
 
     def build(self, shape):
         self.bend = self.add_weight(shape=(shape[-1],), initializer="random_normal", name="bend")
@@ -60,7 +60,7 @@ class Fork(layers.Layer):
 
 @keras.saving.register_keras_serializable("ramet_tests")
 class Gather(layers.Layer):
-    """A nested structure in, one out."""
+    """A layer that takes a nested structure and returns one tensor."""
 
     def call(self, parts):
         return parts["left"] * 0.5 + parts["right"][0]
@@ -68,7 +68,7 @@ class Gather(layers.Layer):
 
 @keras.saving.register_keras_serializable("ramet_tests")
 class Scale(layers.Layer):
-    """A second tensor arrives as a keyword argument."""
+    """A layer that takes a second tensor as a keyword argument."""
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
@@ -87,7 +87,7 @@ class Scale(layers.Layer):
 
 @keras.saving.register_keras_serializable("ramet_tests")
 class Count(layers.Layer):
-    """Non-trainable state that moves with every call in training."""
+    """A layer with non-trainable state that changes with every call in training."""
 
     def build(self, shape):
         self.seen = self.add_weight(shape=(), initializer="zeros", trainable=False, name="seen")
@@ -100,7 +100,7 @@ class Count(layers.Layer):
 
 @keras.saving.register_keras_serializable("ramet_tests")
 class TwoMasks(layers.Layer):
-    """Two outputs; the first keeps the mask, the second has none."""
+    """A layer with two outputs, of which only the first has the mask."""
 
     supports_masking = True
 
@@ -117,7 +117,7 @@ def soften(x):
 
 
 class Pool:
-    """The tensors and layers of a growing model, and the choices of the step that is being taken."""
+    """The tensors and layers of a growing model, and the choices of the current step."""
 
     def __init__(self):
         self.tensors = {"vector": [], "sequence": [], "ids": []}
@@ -126,11 +126,11 @@ class Pool:
         self.choices = iter(())
 
     def choose(self, options):
-        """One of the options; the first where the sketch has no more to say."""
+        """Return one of the options; the first if the sketch has no choices left."""
         return options[next(self.choices, 0) % len(options)]
 
     def take(self, kind):
-        """A tensor of a kind, made from another kind where there is none yet. The newest comes first."""
+        """Return a tensor of a kind, the newest by default, converted from another kind if there is none yet."""
         if not self.tensors[kind]:
             self.put(kind, _converted(self.tensors, kind))
         return self.choose(self.tensors[kind][::-1])
@@ -212,7 +212,7 @@ def dropout(pool):
     pool.put("vector", layer(pool.take("vector"), training=pool.choose([None, True, False])))
 
 
-def normalisation(pool):
+def normalization(pool):
     layer = pool.choose([layers.BatchNormalization(), layers.LayerNormalization(), Count()])
     _vector(pool, layer)
 
@@ -257,7 +257,7 @@ def nested_twice(pool):
 
 
 def shared_across_levels(pool):
-    """One layer inside and outside a nested model: Keras saves it twice and cannot load it."""
+    """Use one layer inside and outside a nested model: Keras saves it twice and cannot load it."""
     x = keras.Input((WIDTH,))
     layer = layers.Dense(WIDTH)
     inner = keras.Model(x, layer(x))
@@ -341,7 +341,7 @@ def integer_ops(pool):
 STEPS = {
     step.__name__: step
     for step in (
-        dense, shared_dense, frozen_dense, half_dense, two_output_lambda, raw_ops, merge, dropout, normalisation,
+        dense, shared_dense, frozen_dense, half_dense, two_output_lambda, raw_ops, merge, dropout, normalization,
         always_training, keyword_tensor, many_outputs, swapped, structured_argument, nested_functional, nested_twice,
         shared_across_levels, nested_sequential, spread, flattened, recurrent, recurrent_with_state, masked, two_masks,
         explicit_mask, attention, per_step, both_ways, convolution, embedding, integer_ops,
@@ -353,7 +353,7 @@ SHAPES = {"vector": (WIDTH,), "sequence": (TIME, WIDTH), "ids": (TIME,)}
 
 @dataclasses.dataclass(frozen=True)
 class Sketch:
-    """What a model is made of, as data."""
+    """The description of a model as data."""
 
     inputs: tuple[str, ...]
     steps: tuple[tuple[str, tuple[int, ...]], ...]
@@ -362,7 +362,7 @@ class Sketch:
     batch_size: int | None = None
 
     def build(self):
-        """The model, not compiled, and what makes inputs and targets for it."""
+        """Return the model, not compiled, with functions that make inputs and targets for it."""
         pool = Pool()
         inputs = [
             keras.Input(SHAPES[kind], self.batch_size, dtype="int32" if kind == "ids" else "float32", name=f"k{index}")
@@ -371,7 +371,7 @@ class Sketch:
         for kind, tensor in zip(self.inputs, inputs, strict=True):
             pool.put(kind, tensor)
             if KERAS < (3, 14):
-                keras.ops.negative(tensor)  # an input that nothing takes is refused by Keras itself
+                keras.ops.negative(tensor)  # Keras itself refuses an unused input
         newest = None
         for name, choices in self.steps:
             before = set(map(id, _floats(pool)))
@@ -382,7 +382,7 @@ class Sketch:
             newest = pool.take("vector")
         others = [tensor for tensor in _floats(pool)[::-1] if tensor is not newest]
         head = layers.Dense(WIDTH, name="head")(newest)  # so that there is always something to train
-        picked = [head, *(others[(place - 1) % len(others)] for place in self.outputs if place and others)]
+        picked = [head, *(others[(position - 1) % len(others)] for position in self.outputs if position and others)]
         outputs = list({id(tensor): tensor for tensor in picked}.values())
         takes, gives = _in_form(inputs, self.forms[0]), _in_form(outputs, self.forms[1])
         return Sample(
@@ -398,7 +398,7 @@ def _floats(pool):
 
 
 def _in_form(items, form):
-    """The same tensors as one, a list, a tuple, a dict or a nested structure."""
+    """Return the tensors as one, a list, a tuple, a dict or a nested structure."""
     named = {f"k{index}": item for index, item in enumerate(items)}
     forms = [list(items), tuple(items), named]
     if len(items) == 1:
@@ -409,7 +409,7 @@ def _in_form(items, form):
 
 
 def _arrays(structure, seed):
-    """Random arrays in the structure, shape and dtype of symbolic tensors; some entries are zero, for the masks."""
+    """Return random arrays in the structure, shape and dtype of symbolic tensors; some entries are zero, for masks."""
     rng = np.random.default_rng(seed)
 
     def array(tensor):
@@ -422,7 +422,7 @@ def _arrays(structure, seed):
 
 
 def functional_models(max_steps=6, steps=tuple(STEPS)):
-    """Sketches of functional models, of the named steps only."""
+    """Draw sketches of functional models that use only these steps."""
     small = st.integers(0, 11)
     return st.builds(
         Sketch,
@@ -448,5 +448,5 @@ OPTIMIZERS = {
 
 
 def optimizers():
-    """Names in `OPTIMIZERS`."""
+    """Draw names in `OPTIMIZERS`."""
     return st.sampled_from(list(OPTIMIZERS))

@@ -8,7 +8,7 @@ from tests.support.backends import BACKENDS, TESTS, on_backend, spread
 
 
 class Item(SimpleNamespace):
-    """As much of a collected test as spreading looks at."""
+    """The attributes of a collected test that spreading uses."""
 
     __hash__ = object.__hash__
 
@@ -38,13 +38,13 @@ def test_tests_without_cases_run_everywhere():
     assert all(spread([alone], backend) == ([alone], []) for backend in BACKENDS)
 
 
-def test_a_slow_test_runs_on_one_backend():
+def test_slow_test_runs_on_one_backend():
     slow = Item(path=TESTS / "test_life.py", originalname="test_alone", marks={"slow"})
 
     assert sum(spread([slow], backend) == ([slow], []) for backend in BACKENDS) == 1
 
 
-def test_a_test_without_a_backend_runs_on_jax_only_with_all_its_cases():
+def test_test_without_a_backend_runs_on_jax_only_with_all_its_cases():
     found = [
         Item(path=TESTS / "graph/test_json.py", originalname="test_back", callspec=n, marks={"no_backend"})
         for n in range(5)

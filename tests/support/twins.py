@@ -1,4 +1,4 @@
-"""`twin_of`: a clone with everything checked that holds for every clone."""
+"""Clones, checked for everything that holds for every clone, and comparisons of models."""
 
 import random
 
@@ -11,18 +11,18 @@ from tests.support.same import assert_same
 
 
 def twin_of(model, *, share=(), **options):
-    """Clone, and check: exact, independent, and nothing outside moved."""
-    before = _surroundings(model)
+    """Return a clone after checking that it is exact and independent, and that nothing else changed."""
+    before = _state_outside(model)
     twin = ramet.clone(model, share=share, **options)
-    assert _surroundings(model) == before, "cloning moved a counter, a random state, or the original's calls"
+    assert _state_outside(model) == before, "cloning changed a counter, a random state, or the original's calls"
     if not options:
         assert_same(model, twin)
     assert_independent(model, twin, shared=share)
     return twin
 
 
-def _surroundings(model):
-    """Keras' name counters, Python's and NumPy's random state, and how many calls each op of the model has."""
+def _state_outside(model):
+    """Return Keras' name counters, Python's and NumPy's random states, and the number of calls of each op of the model."""
     ops = []
     if isinstance(model, keras.Layer):
         ops = [len(layer._inbound_nodes) for layer in model._flatten_layers()]
@@ -41,7 +41,7 @@ def _name_counters():
 
 
 def values(model):
-    """Every variable of a model by position, as NumPy arrays: weights, generators, metrics, optimizer."""
+    """Return every variable of a model in order, as NumPy arrays: weights, generators, metrics, optimizer."""
     variables = list(model.variables)
     variables += getattr(model, "metrics_variables", [])
     optimizer = getattr(model, "optimizer", None)
@@ -50,7 +50,7 @@ def values(model):
 
 
 def assert_equal_values(a, b):
-    """Bit-equal state."""
+    """Check that two models have bit-equal variables."""
     ours, theirs = values(a), values(b)
     assert len(ours) == len(theirs)
     for x, y in zip(ours, theirs, strict=True):
@@ -58,12 +58,12 @@ def assert_equal_values(a, b):
 
 
 def outputs(model, x, **kwargs):
-    """The outputs as a flat list of NumPy arrays."""
+    """Return the outputs as a flat list of NumPy arrays."""
     return [np.array(keras.ops.convert_to_numpy(y)) for y in keras.tree.flatten(model(x, **kwargs))]
 
 
 def assert_equal_outputs(a, b, x, **kwargs):
-    """Bit-equal outputs, as many of them."""
+    """Check that two models have the same number of outputs, all bit-equal."""
     ours, theirs = outputs(a, x, **kwargs), outputs(b, x, **kwargs)
     assert len(ours) == len(theirs)
     for p, q in zip(ours, theirs, strict=True):
@@ -71,7 +71,7 @@ def assert_equal_outputs(a, b, x, **kwargs):
 
 
 def same_random_state():
-    """torch draws dropout from its global generator; make two runs start alike."""
+    """Seed torch's global generator, which dropout draws from, so that two runs start alike."""
     if keras.backend.backend() == "torch":
         import torch
 
@@ -79,7 +79,7 @@ def same_random_state():
 
 
 def fit_once(model, x, y):
-    """One step of training; answers with the loss."""
+    """Train for one epoch of one step, and return the history."""
     same_random_state()
     return model.fit(
         x, y, batch_size=len(y) if hasattr(y, "__len__") else None, epochs=1, shuffle=False, verbose=0

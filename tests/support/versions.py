@@ -1,4 +1,4 @@
-"""What the Keras under test can do, for tests that need more than the oldest supported one."""
+"""The Keras version under test, for tests that need a newer one than the oldest supported."""
 
 import re
 
@@ -8,12 +8,12 @@ import pytest
 KERAS = tuple(int(part) for part in keras.__version__.split(".")[:2])
 
 
-def in_words_of_keras(text):
-    """What a layer itself says when it refuses an input, in the words of the Keras under test."""
+def as_worded_by_keras(text):
+    """Return a message of Keras about an invalid input as the Keras under test words it."""
     return text if KERAS >= (3, 13) else re.sub(r" with name 'None' of layer '(\w+)'", r' of layer "\1"', text)
 
 
 def needs_keras(major, minor, why):
-    """Run only on a Keras that has the feature; `why` says what older ones do instead."""
-    reason = f"{why}; a Keras of {major}.{minor} or newer lifts this"
+    """Skip a test on Keras versions before this one; `why` describes what they do."""
+    reason = f"before Keras {major}.{minor}, {why}"
     return pytest.mark.skipif((major, minor) > KERAS, reason=reason)

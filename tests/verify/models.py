@@ -1,4 +1,4 @@
-"""The models whose twins are corrupted: small, trained, and with one of everything that can go wrong."""
+"""The models of the mutation tests: small, trained, with one of everything that can differ."""
 
 import functools
 

@@ -1,15 +1,15 @@
-"""The check of files: what loading draws anew is no difference, and what the files hold is."""
+"""The file check: numbers drawn on loading are no difference, the content of files is."""
 
 import keras
 import numpy as np
 from keras import layers
 
 import ramet
-from ramet._verify.door import verify
+from ramet._verify import verify
 
 
 class Drawn(layers.Layer):
-    """Draws an order that no file keeps, from numbers that nobody can seed, and makes a `Dropout` inside."""
+    """A layer that draws numbers without a seed, saves none of them, and creates a `Dropout`."""
 
     def build(self, shape):
         self.order = self.add_weight(shape=(64,), initializer=_entropy, trainable=False, name="order")
@@ -19,10 +19,10 @@ class Drawn(layers.Layer):
         return self.parts(x, training=training)
 
     def save_own_variables(self, store):
-        """Saves nothing."""
+        """Save nothing."""
 
     def load_own_variables(self, store):
-        """Loads nothing."""
+        """Load nothing."""
 
 
 def _entropy(shape, dtype=None):
@@ -34,7 +34,7 @@ def drawn():
     return keras.Model(x, layers.Dense(2, name="d")(Drawn(name="drawn")(x)))
 
 
-def test_what_loading_draws_anew_is_no_difference():
+def test_numbers_drawn_on_loading_are_no_difference():
     model = drawn()
 
     report = verify(model, ramet.clone(model), only="file", progress=False)
@@ -42,7 +42,7 @@ def test_what_loading_draws_anew_is_no_difference():
     assert report.ok, report
 
 
-def test_what_loading_draws_anew_is_no_difference_where_both_files_are_loaded():
+def test_numbers_drawn_on_loading_are_no_difference_if_files_are_loaded():
     model = drawn()
     twin = ramet.clone(model)
     kernel = twin.get_layer("d").kernel
@@ -51,10 +51,10 @@ def test_what_loading_draws_anew_is_no_difference_where_both_files_are_loaded():
     check = verify(model, twin, only="file", tolerance=0.01, progress=False)["file"]
 
     assert check.outcome == "passed", check
-    assert "made anew on loading" in check.summary
+    assert "drawn anew on loading" in check.summary
 
 
-def test_a_weight_is_found_beside_what_loading_draws_anew():
+def test_changed_weight_is_found_among_drawn_numbers():
     model = drawn()
     twin = ramet.clone(model)
     twin.get_layer("d").bias.assign([1.0, 2.0])

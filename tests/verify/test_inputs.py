@@ -1,4 +1,4 @@
-"""The inputs that models are run on: made from what they take, and tried on the original first."""
+"""The inputs that models are run on: made from their specs, and tried on the original first."""
 
 import keras
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 from keras import layers, ops
 
 import ramet
-from ramet._verify.door import verify
+from ramet._verify import verify
 from ramet._verify.pair import Pair
 from tests.support.versions import needs_keras
 
@@ -18,7 +18,7 @@ def cases_of(model, **options):
     return found, pair.left_out
 
 
-def test_the_same_seed_gives_the_same_inputs():
+def test_same_seed_gives_the_same_inputs():
     model = keras.Sequential([keras.Input((3,)), layers.Dense(2)])
 
     first, again, other = (cases_of(model, seed=seed)[0]["ordinary"].args[0] for seed in (0, 0, 1))
@@ -27,7 +27,7 @@ def test_the_same_seed_gives_the_same_inputs():
     assert not np.array_equal(first, other)
 
 
-def test_whole_numbers_stay_inside_the_table_they_index():
+def test_indices_stay_inside_their_table():
     ids = keras.Input((4,), dtype="int32")
     model = keras.Model(ids, layers.Embedding(3, 2, mask_zero=True)(ids))
 
@@ -39,7 +39,7 @@ def test_whole_numbers_stay_inside_the_table_they_index():
     np.testing.assert_array_equal(cases["padded"].args[0] == 0, [[0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 1]])
 
 
-def test_a_floating_point_input_that_is_looked_up_gets_whole_numbers():
+def test_floating_point_indices_are_whole_numbers():
     ids = keras.Input((4,))
     model = keras.Model(ids, layers.Embedding(3, 2)(ids))
 
@@ -48,7 +48,7 @@ def test_a_floating_point_input_that_is_looked_up_gets_whole_numbers():
     assert set(cases["ordinary"].args[0].ravel()) <= {0.0, 1.0, 2.0}
 
 
-def test_extremes_hold_what_numbers_can_be():
+def test_extremes_contain_nan_and_infinity():
     model = keras.Sequential([keras.Input((9,)), layers.ReLU()])
 
     numbers = cases_of(model)[0]["extremes"].args[0]
@@ -59,7 +59,7 @@ def test_extremes_hold_what_numbers_can_be():
 
 
 @needs_keras(3, 15, "a convolution takes an input that is smaller than its kernel")
-def test_free_dimensions_get_the_first_size_that_the_original_takes():
+def test_free_dimensions_get_the_first_size_that_the_original_accepts():
     image = keras.Input((None, None, 3))
     x = image
     for _ in range(4):
@@ -72,7 +72,7 @@ def test_free_dimensions_get_the_first_size_that_the_original_takes():
     assert cases["ordinary"].args[0].shape == (3, 16, 16, 3)
 
 
-def test_a_fixed_batch_size_is_kept():
+def test_fixed_batch_size_is_kept():
     model = keras.Sequential([keras.Input((3,), batch_size=2), layers.Dense(2)])
 
     cases, _ = cases_of(model)
@@ -81,7 +81,7 @@ def test_a_fixed_batch_size_is_kept():
     assert cases["ordinary"].args[0].shape == (2, 3)
 
 
-def test_an_optional_input_is_left_out_once():
+def test_one_case_leaves_out_optional_inputs():
     x, extra = keras.Input((3,), name="x"), keras.Input((3,), optional=True, name="extra")
 
     class Maybe(layers.Layer):
@@ -99,7 +99,7 @@ def test_an_optional_input_is_left_out_once():
     assert left_out == []
 
 
-def test_what_the_original_refuses_is_left_out_counted_and_told():
+def test_inputs_that_the_original_refuses_are_left_out_and_counted():
     class Picky(layers.Layer):
         def call(self, x):
             if not isinstance(x, keras.KerasTensor) and float(ops.sum(x)) == 0.0:
@@ -120,12 +120,12 @@ def test_what_the_original_refuses_is_left_out_counted_and_told():
     assert "no zeros here" in check.summary
 
 
-def test_a_model_that_does_not_repeat_itself_is_not_compared():
+def test_model_with_changing_outputs_is_not_compared():
     class Clock(layers.Layer):
         time = 0
 
         def call(self, x):
-            Clock.time += 1  # on the class, where nobody puts it back
+            Clock.time += 1  # on the class, where it cannot be restored
             return x + float(Clock.time)
 
     inputs = keras.Input((3,))
@@ -135,13 +135,13 @@ def test_a_model_that_does_not_repeat_itself_is_not_compared():
 
     assert check.outcome == "passed"
     assert check.counts.get("not repeatable") == 5
-    assert "does not repeat itself" in check.summary
+    assert "does not give the same result twice" in check.summary
 
 
 @pytest.mark.skipif(
     keras.backend.backend() == "torch", reason="torch has no sparse tensors in Keras; lifted when it has"
 )
-def test_sparse_inputs():
+def test_sparse_inputs_are_made():
     x = keras.Input((6,), sparse=True)
     model = keras.Model(x, layers.Dense(2)(x))
 
@@ -155,7 +155,7 @@ def test_sparse_inputs():
     keras.backend.backend() != "tensorflow",
     reason="only TensorFlow has ragged tensors; the run on TensorFlow covers them",
 )
-def test_ragged_inputs():
+def test_ragged_inputs_are_made():
     x = keras.Input((None,), dtype="int64", ragged=True)
     double = layers.Lambda(lambda rows: 2 * rows.to_tensor(), output_shape=(None,), dtype="int64")
     model = keras.Model(x, double(x))
@@ -170,7 +170,7 @@ def test_ragged_inputs():
     keras.backend.backend() != "tensorflow",
     reason="strings are tensors on TensorFlow only; the run on TensorFlow covers them",
 )
-def test_strings():
+def test_string_inputs_are_made():
     x = keras.Input((2,), dtype="string")
     model = keras.Model(x, layers.StringLookup(vocabulary=["red", "green"])(x))
 
@@ -180,7 +180,7 @@ def test_strings():
     assert check.counts["runs"] == 5
 
 
-def test_example_inputs_can_be_given():
+def test_example_inputs_are_used():
     model = keras.Sequential([layers.Dense(2)])
     x = np.ones((2, 3), "float32")
     model(x)
@@ -189,10 +189,10 @@ def test_example_inputs_can_be_given():
     report = verify(model, ramet.clone(model), inputs=x, only=("outputs", "masks", "gradients"))
 
     assert [check.outcome for check in report] == ["passed"] * 3
-    assert report["outputs"].summary == "2 runs bit-equal: given"
+    assert report["outputs"].summary == "2 runs are bit-equal: given"
 
 
-def test_targets_can_be_given():
+def test_example_targets_are_used():
     class Choosy(keras.losses.Loss):
         def call(self, y_true, y_pred):
             if y_true.shape[-1] != 5:

@@ -1,4 +1,4 @@
-"""A report that failed leads to a picture of where."""
+"""The picture of a report: it opens at the first value that differs."""
 
 import pickle
 
@@ -9,11 +9,11 @@ from keras import layers
 import ramet
 from ramet._verify.picture import findings_of
 from ramet.errors import ArgumentError
-from tests.draw.test_page import data_of
+from tests.draw.test_html import data_of
 
 
 def siamese():
-    """An encoder that is called twice, and what compares the two."""
+    """Return a model that calls an encoder twice and compares the results."""
     inside = keras.Input((4,), name="x")
     encoder = keras.Model(inside, layers.Dense(3, name="d")(inside), name="encoder")
     left, right = keras.Input((4,), name="left"), keras.Input((4,), name="right")
@@ -30,12 +30,12 @@ def report():
 
 
 def stops(page):
-    """The places that the page leads to, in order, each with what is said there."""
+    """Return the notes of a page in order: path and text of each."""
     data = data_of(page)
     return [(data["boxes"][note["box"]].get("key", ""), note.get("text", "")) for note in data["notes"]]
 
 
-def test_the_first_place_is_the_first_call_whose_value_differs(report):
+def test_first_finding_is_the_first_call_whose_value_differs(report):
     path, text = findings_of(report)[0]
 
     assert path == report["outputs"].began == "logits"
@@ -43,7 +43,7 @@ def test_the_first_place_is_the_first_call_whose_value_differs(report):
     assert findings_of(report)[1] == ("logits/bias", f"state: {report['state'].differences[0].text}")
 
 
-def test_the_page_of_a_report_opens_at_the_first_value_that_differs(report):
+def test_page_opens_at_the_first_value_that_differs(report):
     found = stops(report.to_html())
 
     assert found[0][0] == "logits"
@@ -51,7 +51,7 @@ def test_the_page_of_a_report_opens_at_the_first_value_that_differs(report):
     assert found[1] == ("logits", f"logits/bias: state: {report['state'].differences[0].text}")
 
 
-def test_a_notebook_shows_the_picture_below_the_table_of_a_report_that_failed(report):
+def test_notebook_shows_the_picture_of_a_failed_report(report):
     model = siamese()
     passed = ramet.verify(model, model, only=["state"])
 
@@ -59,13 +59,13 @@ def test_a_notebook_shows_the_picture_below_the_table_of_a_report_that_failed(re
     assert passed._repr_html_().count("<iframe") == 0
 
 
-def test_draw_takes_a_report(report):
+def test_draw_accepts_a_report(report):
     found = stops(ramet.draw(siamese(), report=report).to_html())
 
     assert found == stops(report.to_html())
 
 
-def test_what_another_structure_made_different_is_drawn_as_well():
+def test_changes_of_structure_are_drawn_as_well():
     model = siamese()
     without = ramet.edit(model, ramet.edits.replace("logits", layers.Dense(5, name="logits")))
     page = ramet.verify(model, without, only=["structure"]).to_html()
@@ -75,7 +75,7 @@ def test_what_another_structure_made_different_is_drawn_as_well():
     assert "setting" in kinds
 
 
-def test_draw_shows_what_is_different_from_the_model_before():
+def test_draw_shows_the_changes_since_another_model():
     model = siamese()
     frozen = ramet.edit(model, ramet.edits.freeze("logits"))
 
@@ -86,21 +86,21 @@ def test_draw_shows_what_is_different_from_the_model_before():
         assert data["boxes"][first["box"]]["key"] == "logits"
 
 
-def test_a_report_that_passed_is_a_page_without_a_mark():
+def test_page_of_a_passed_report_has_no_notes():
     model = siamese()
 
     assert stops(ramet.verify(model, ramet.clone(model), only=["structure", "outputs"]).to_html()) == []
 
 
-def test_a_pickled_report_still_has_its_picture(report):
+def test_pickled_report_keeps_its_picture(report):
     assert pickle.loads(pickle.dumps(report)).to_html() == report.to_html()
 
 
-def test_a_report_without_the_models_says_what_to_do():
+def test_report_without_graphs_cannot_be_drawn():
     with pytest.raises(ArgumentError) as caught:
         ramet._verify.report.Report("net", "other", ()).to_html()
 
     assert str(caught.value) == (
-        "Cannot draw the report on 'other': it does not hold the models as data.\n"
+        "Cannot draw the report on 'other': it does not contain the models as data.\n"
         "  fix: draw one of them with it: ramet.draw(model, report=report)."
     )

@@ -11,7 +11,7 @@ Y = np.random.default_rng(1).normal(size=(12, 2)).astype("float32")
 
 
 def small(name="net", units=3, seed=0, compiled=False):
-    """A functional model with a nested one inside, batch statistics and a random state."""
+    """Return a functional model with a nested model, batch statistics and a random state."""
     keras.utils.set_random_seed(seed)
     x = keras.Input((4,), name="x")
     hidden = layers.BatchNormalization(name="norm")(layers.Dense(units, name="dense")(x))
@@ -25,12 +25,12 @@ def small(name="net", units=3, seed=0, compiled=False):
 
 
 def numbers(model):
-    """The weights of a model as NumPy arrays, in order."""
+    """Return the weights of a model as NumPy arrays, in order."""
     return [np.array(keras.ops.convert_to_numpy(variable)) for variable in model.weights]
 
 
 def scatter(model, seed):
-    """Give every weight other values, statistics included."""
+    """Assign other values to every weight and statistic."""
     random = np.random.default_rng(seed)
     for variable in model.weights:
         variable.assign(random.uniform(0.5, 2, size=tuple(variable.shape)).astype("float32"))
@@ -38,18 +38,18 @@ def scatter(model, seed):
 
 
 def models(*names, **options):
-    """Models of one architecture with different weights."""
+    """Return models of one architecture with different weights."""
     return [scatter(small(name, **options), seed) for seed, name in enumerate(names)]
 
 
 def two(**options):
-    """A model, and a clone of it with other weights."""
+    """Return a model, and a clone of it with other weights."""
     model = scatter(small(**options), 1)
     return model, scatter(ramet.clone(model, name="target"), 2)
 
 
 class Tied(layers.Layer):
-    """Multiplies by its own kernel, or by one that belongs to somebody else."""
+    """A layer that multiplies by its own kernel, or by the kernel of another layer."""
 
     def __init__(self, kernel=None, **options):
         super().__init__(**options)
@@ -64,7 +64,7 @@ class Tied(layers.Layer):
 
 
 def tied():
-    """A model of two layers that hold one variable."""
+    """Return a model of two layers that hold one variable."""
     x = keras.Input((4,))
     first = Tied(name="first")
     hidden = first(x)
@@ -86,7 +86,7 @@ class Held(keras.Model):
 
 
 def held(seed=0, **options):
-    """A built one."""
+    """Return a built `Held` model."""
     keras.utils.set_random_seed(seed)
     model = Held(**options)
     model(X)

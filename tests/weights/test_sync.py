@@ -1,4 +1,4 @@
-"""`sync`: a target moved towards a source, on the device; compared with NumPy."""
+"""`sync` compared with the same update in NumPy."""
 
 import gc
 import os
@@ -14,7 +14,7 @@ from keras import layers
 
 import ramet
 from ramet._weights import pair as pairs
-from ramet._weights.sync import sync
+from ramet._weights import sync
 from ramet.errors import ArgumentError, NotAModelError, StateElsewhereError, WeightsDoNotFitError
 from tests.weights.models import Held, X, Y, held, models, numbers, scatter, small, tied, two
 
@@ -97,7 +97,7 @@ def test_negative_zeros_infinities_and_nans_are_copied_bit_by_bit():
     assert target.get_layer("head").bias.numpy().tobytes() == odd.tobytes()
 
 
-def test_a_share_of_nothing_changes_nothing():
+def test_tau_of_zero_changes_nothing():
     source, target = two()
     before = numbers(target)
 
@@ -106,7 +106,7 @@ def test_a_share_of_nothing_changes_nothing():
     assert_bits(numbers(target), before)
 
 
-def test_many_small_steps_end_where_the_formula_says():
+def test_many_small_steps_follow_the_formula():
     source, target = two()
     expected = numbers(target)
 
@@ -156,7 +156,7 @@ def test_layers_are_synced_on_their_own():
     np.testing.assert_array_equal(target.kernel.numpy(), source.kernel.numpy())
 
 
-def test_tied_variables_are_moved_once():
+def test_tied_variables_are_updated_once():
     source = tied()
     target = scatter(ramet.clone(source), 5)
     scatter(source, 6)
@@ -217,7 +217,7 @@ def test_half_floats_are_averaged_in_single_precision(dtype):
 
     got = keras.ops.convert_to_numpy(target.kernel)
     assert got.dtype == old.dtype
-    # At most the last bit, where a fused multiplication rounds otherwise.
+    # The last bit may differ, because a fused multiply-add rounds in another way.
     assert (got != expected).mean() < 0.02
     sync(source, target)
     assert keras.ops.convert_to_numpy(target.kernel).tobytes() == new.tobytes()
@@ -276,7 +276,7 @@ def test_values_the_user_holds_stay_readable():
     np.testing.assert_array_equal(keras.ops.convert_to_numpy(held_value), expected)
 
 
-def test_variables_that_hold_one_array_after_a_naive_copy_are_told_apart():
+def test_variables_that_share_an_array_after_a_naive_copy_are_separated():
     source, target = two()
     for theirs, ours in zip(source.weights, target.weights, strict=True):
         ours.assign(theirs.value)  # on JAX, both hold the very same array now
@@ -291,7 +291,7 @@ def test_variables_that_hold_one_array_after_a_naive_copy_are_told_apart():
         np.testing.assert_allclose(ours, old, rtol=1e-6)
 
 
-def test_no_warning_is_given():
+def test_sync_does_not_warn():
     source, target = two()
 
     with warnings.catch_warnings():
@@ -300,7 +300,7 @@ def test_no_warning_is_given():
         sync(source, target)
 
 
-def test_a_sync_keeps_no_model_alive():
+def test_sync_keeps_no_model_alive():
     source, target = two()
     sync(source, target, tau=0.5)
     sync(source, target)
@@ -314,7 +314,7 @@ def test_a_sync_keeps_no_model_alive():
     assert len(pairs._pairs) < known
 
 
-def test_the_target_may_die_before_the_source():
+def test_target_may_be_collected_before_the_source():
     source, target = two()
     sync(source, target, tau=0.5)
     gone = weakref.ref(target)
@@ -362,7 +362,7 @@ def test_a_change_on_one_side_only_is_refused_and_nothing_is_written():
     assert_bits(numbers(target), before)
 
 
-def test_variables_that_quantising_replaced_are_found_again():
+def test_variables_that_quantizing_replaced_are_found_again():
     source, target = two()
     sync(source, target, tau=0.5)
     for model in (source, target):
@@ -385,7 +385,7 @@ def test_layers_added_to_a_sequential_are_synced():
     assert_bits(numbers(target), numbers(source))
 
 
-def test_an_adapted_normalization_computes_with_what_it_was_given():
+def test_normalization_uses_the_new_statistics():
     source, target = (keras.Sequential([keras.Input((4,)), layers.Normalization(name="n")]) for _ in range(2))
     source.get_layer("n").adapt(X * 3 + 1)
     target.get_layer("n").adapt(X)
@@ -395,7 +395,7 @@ def test_an_adapted_normalization_computes_with_what_it_was_given():
     np.testing.assert_allclose(target.predict(X, verbose=0), source.predict(X, verbose=0), rtol=1e-6)
 
 
-def test_a_quantised_model_is_copied_but_not_averaged():
+def test_a_quantized_model_is_copied_but_not_averaged():
     source = small()
     source.quantize("int8")
     target = ramet.clone(source)
@@ -404,12 +404,12 @@ def test_a_quantised_model_is_copied_but_not_averaged():
     sync(source, target)
 
     assert_bits(numbers(target), numbers(source))
-    with pytest.raises(ArgumentError, match="is quantised"):
+    with pytest.raises(ArgumentError, match="is quantized"):
         sync(source, target, tau=0.5)
 
 
-def test_models_that_are_quantised_in_other_ways_are_refused():
-    """With one unit, the packed kernel of int4 has the shape and dtype of the plain one of int8."""
+def test_models_quantized_in_different_ways_are_refused():
+    """With one unit, the packed int4 kernel has the shape and dtype of the plain int8 kernel."""
     source, target = (keras.Sequential([keras.Input((4,)), layers.Dense(1, name="d")]) for _ in range(2))
     source.quantize("int8")
     target.quantize("int4")
@@ -419,11 +419,11 @@ def test_models_that_are_quantised_in_other_ways_are_refused():
 
 
 @pytest.mark.parametrize("tau", [-0.1, 1.1, float("nan"), float("inf"), "0.5", None, True, [0.5], np.array([0.5])])
-def test_another_tau_is_refused(tau):
+def test_invalid_tau_is_refused(tau):
     source, target = two()
     before = numbers(target)
 
-    with pytest.raises(ArgumentError, match="share of the source"):
+    with pytest.raises(ArgumentError, match="not a number from 0 to 1"):
         sync(source, target, tau=tau)
     assert_bits(numbers(target), before)
 
@@ -437,7 +437,7 @@ def test_tau_may_be_a_tensor_or_a_variable():
     before = numbers(target)
     sync(source, target, tau=keras.Variable(0.5))
     assert_between(before, numbers(source), numbers(target), 0.5)
-    with pytest.raises(ArgumentError, match="share of the source"):
+    with pytest.raises(ArgumentError, match="not a number from 0 to 1"):
         sync(source, target, tau=keras.ops.convert_to_tensor(1.5))
 
 
@@ -449,23 +449,23 @@ def test_other_shapes_and_paths_are_refused_before_anything_changes():
         sync(source, target)
 
     assert str(caught.value) == (
-        "Cannot sync 'net' and 'net': their weights are not the same by path.\n"
+        "Cannot sync 'net' and 'net': their weights differ.\n"
         "  found:    'body/dense/kernel' is (4, 5) in the source and (4, 3) in the target; 'body/dense/bias' is (5,) in "
         "the source and (3,) in the target; 'body/norm/gamma' is (5,) in the source and (3,) in the target; and 4 more\n"
-        "  fix: make the target with ramet.clone(model), or bring weights over once with ramet.transfer."
+        "  fix: make the target with ramet.clone(model), or copy the weights once with ramet.transfer."
     )
     assert caught.value.path == "body/dense/kernel"
     assert_bits(numbers(target), before)
 
 
-def test_one_object_is_not_synced_with_itself():
+def test_sync_of_a_model_with_itself_is_refused():
     model = small()
 
-    with pytest.raises(ArgumentError, match="one object"):
+    with pytest.raises(ArgumentError, match="the same object"):
         sync(model, model)
 
 
-def test_what_has_no_weights_is_refused():
+def test_objects_without_weights_are_refused():
     with pytest.raises(ArgumentError, match="before it is built"):
         sync(keras.Sequential([layers.Dense(2)]), small())
     with pytest.raises(NotAModelError, match="class dict"):
@@ -509,7 +509,7 @@ def test_a_soft_sync_in_a_callback_averages_the_training():
         np.testing.assert_allclose(ours, theirs, rtol=1e-5)
 
 
-def test_the_model_that_is_fit_may_be_the_target():
+def test_model_in_training_may_be_the_target():
     average, model = two()
     model.compile(keras.optimizers.SGD(0.0), "mse")
 
@@ -523,7 +523,7 @@ def test_the_model_that_is_fit_may_be_the_target():
     model.fit(X, Y, batch_size=4, verbose=0)
 
 
-def test_both_networks_may_stand_in_the_model_that_is_fit():
+def test_both_networks_may_be_part_of_the_model_in_training():
     class Agent(keras.Model):
         def __init__(self, net):
             super().__init__()
@@ -552,7 +552,7 @@ def test_both_networks_may_stand_in_the_model_that_is_fit():
     assert_bits(numbers(agent.target), seen[-1])
 
 
-def test_a_sync_under_a_stateless_scope_is_kept_by_the_scope():
+def test_stateless_scope_holds_the_synced_values():
     source, target = two()
     before = numbers(target)
 
@@ -593,7 +593,7 @@ def test_a_compiled_step_on_jax_works_through_a_stateless_scope_and_is_refused_e
 @pytest.mark.skipif(
     BACKEND != "jax", reason="only JAX takes the values out of a model while it trains; the run on JAX covers it"
 )
-def test_a_train_step_of_ones_own_on_jax_is_refused_with_a_way_out():
+def test_sync_in_a_custom_train_step_on_jax_is_refused_with_a_fix():
     class Agent(keras.Model):
         def __init__(self, net):
             super().__init__()
@@ -614,12 +614,10 @@ def test_a_train_step_of_ones_own_on_jax_is_refused_with_a_way_out():
         agent.fit(X, Y, verbose=0)
 
 
-@pytest.mark.skipif(
-    BACKEND == "jax", reason="JAX passes state through train_step; the test above says what happens there"
-)
+@pytest.mark.skipif(BACKEND == "jax", reason="JAX passes state through train_step; the test above covers it")
 @pytest.mark.parametrize("eager", [False, True])
 @pytest.mark.parametrize("tau", [1.0, 0.25])
-def test_a_sync_inside_a_train_step(eager, tau):
+def test_sync_works_inside_a_custom_train_step(eager, tau):
     class Agent(keras.Model):
         def __init__(self, net):
             super().__init__()
@@ -679,8 +677,7 @@ def test_device_and_commitment_of_the_target_stay():
 SHARDED = """
 import jax, keras, numpy as np
 from keras import layers
-from ramet._weights.sync import sync
-from ramet._weights.transfer import transfer
+from ramet._weights import sync, transfer
 
 def build():
     return keras.Sequential([keras.Input((4,)), layers.Dense(8, name="a"), layers.Dense(2, name="b")])
@@ -699,7 +696,7 @@ for one, other in ((source, target), (plain, target), (source, plain)):
         sync(one, other, tau)
         for new, theirs, old in zip(other.weights, one.weights, before, strict=True):
             expected = tau * np.asarray(theirs.value) + (1 - tau) * old
-            # Not relative: two weights of opposite signs may leave next to nothing.
+            # Not relative: two weights of opposite signs may almost cancel out.
             np.testing.assert_allclose(np.asarray(new.value), expected, rtol=0, atol=1e-6)
     transfer(one, other)
     assert shardings == [variable.value.sharding for variable in other.weights]
@@ -718,7 +715,7 @@ def test_a_sharded_target_stays_sharded_whatever_the_source_is():
 
 
 @pytest.mark.skipif(BACKEND != "jax", reason="compiled functions of JAX; the run on JAX covers them")
-def test_another_tau_compiles_nothing():
+def test_new_tau_does_not_compile_again():
     from ramet._weights import jax_blend
 
     source, target = two()

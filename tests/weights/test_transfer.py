@@ -1,19 +1,16 @@
-"""`transfer`: weights by path from one model to another, and a report of what became of each."""
+"""`transfer`: weights copied from one model to another by path, and the report of each weight."""
 
 import itertools
 import json
 
 import keras
-import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from keras import layers
 
 import ramet
-from ramet._weights.policy import POLICIES, adapt
-from ramet._weights.transfer import transfer
+from ramet._weights import transfer
+from ramet._weights.policy import adapt
 from ramet.errors import ArgumentError, NotAModelError, RametError, WeightsDoNotFitError
 from tests.weights.models import X, Y, held, numbers, scatter, tied, two
 
@@ -21,7 +18,7 @@ BACKEND = keras.backend.backend()
 
 
 def chain(*named, size=4, name=None):
-    """A Sequential of dense layers: names, or (name, units)."""
+    """Return a Sequential of dense layers from names, or pairs of a name and units."""
     steps = [(one, 4) if isinstance(one, str) or one is None else one for one in named]
     return keras.Sequential(
         [keras.Input((size,), name="in"), *(layers.Dense(units, name=own) for own, units in steps)], name=name
@@ -41,116 +38,7 @@ def assert_bits(first, second):
         assert (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
 
 
-# The policies.
-
-
-@pytest.mark.parametrize(
-    ("policy", "shape", "expected"),
-    [
-        ("slice", (1, 2), [[1, 2]]),
-        ("pad", (3, 3), [[1, 2, 0], [3, 4, 0], [0, 0, 0]]),
-        ("mean", (3, 2), [[1, 2], [3, 4], [2, 3]]),
-        ("mean", (1, 2), [[2, 3]]),
-        ("mean", (3, 1), [[1.5], [3.5], [2.5]]),
-        ("repeat", (5, 1), [[1], [3], [1], [3], [1]]),
-        ("fresh", (1, 1), [[9]]),
-    ],
-)
-def test_a_policy_fills_another_shape(policy, shape, expected):
-    value = np.array([[1.0, 2.0], [3.0, 4.0]])
-
-    result = adapt(value, shape, policy, fresh=np.full(shape, 9.0))
-
-    np.testing.assert_array_equal(result, expected)
-    np.testing.assert_array_equal(value, [[1.0, 2.0], [3.0, 4.0]])
-
-
-@pytest.mark.parametrize(
-    ("policy", "shape", "dtype", "reason"),
-    [
-        ("refuse", (2, 3), "float32", "the shapes differ"),
-        ("slice", (2, 3), "float32", "'slice' only shrinks, and axis 1 must grow from 2 to 3"),
-        ("pad", (2, 1), "float32", "'pad' only grows, and axis 1 must shrink from 2 to 1"),
-        ("mean", (2, 3), "int32", "'mean' needs floats, and these are int32"),
-        ("mean", (2, 3), "bool", "'mean' needs floats, and these are bool"),
-        ("repeat", (4,), "float32", "'repeat' works axis by axis, and there are 2 and 1 axes"),
-        ("fresh", (4,), "float32", "there are no fresh values to take"),
-    ],
-)
-def test_a_policy_that_cannot_says_why(policy, shape, dtype, reason):
-    with pytest.raises(WeightsDoNotFitError) as caught:
-        adapt(np.ones((2, 2), dtype), shape, policy, path="a/kernel")
-
-    assert caught.value.summary == f"Cannot put (2, 2) into 'a/kernel', which is {shape}: {reason}."
-    assert caught.value.path == "a/kernel"
-    assert "'repeat'" in caught.value.fix or policy == "repeat"
-
-
-def test_nothing_cannot_be_repeated():
-    for policy in ("mean", "repeat"):
-        with pytest.raises(WeightsDoNotFitError, match="holds nothing"):
-            adapt(np.ones((0, 2)), (3, 2), policy)
-
-
-def test_an_unknown_policy_is_refused():
-    with pytest.raises(ArgumentError, match="no such policy"):
-        adapt(np.ones(2), (3,), "stretch")
-
-
-@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, "float16", "int8", "bool", "complex64"])
-@pytest.mark.parametrize("policy", ["slice", "pad", "repeat", "mean"])
-def test_policies_keep_the_dtype_and_every_bit(policy, dtype):
-    value = np.arange(4).astype(dtype)
-    shape = (2,) if policy == "slice" else (6,)
-    if policy == "mean" and np.dtype(dtype).kind in "ib":
-        pytest.skip("integers have no mean; test_a_policy_that_cannot_says_why covers it")
-
-    result = adapt(value, shape, policy)
-
-    kept = min(4, shape[0])
-    assert result.dtype == value.dtype
-    assert result[:kept].tobytes() == value[:kept].tobytes()
-
-
-def test_the_mean_of_half_floats_does_not_overflow():
-    value = np.full((100_000,), 60_000, "float16")
-
-    assert adapt(value, (100_001,), "mean")[-1] == np.float16(60_000)
-
-
-SHAPES = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=0, max_size=3)
-
-
-# A busy machine draws slowly; that says nothing of the code.
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
-@given(SHAPES, st.sampled_from(["mean", "repeat"]))
-def test_any_shape_of_the_same_rank_can_be_filled(lengths, policy):
-    old, new = tuple(a for a, _ in lengths), tuple(b for _, b in lengths)
-    value = np.arange(1.0, 1 + np.prod(old)).reshape(old)
-
-    result = adapt(value, new, policy)
-
-    assert result.shape == new
-    assert result.min() >= value.min()
-    assert result.max() <= value.max()
-    if all(a <= b for a, b in lengths):
-        np.testing.assert_array_equal(result[tuple(map(slice, old))], value)
-
-
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
-@given(SHAPES)
-def test_padding_and_slicing_back_gives_the_same(lengths):
-    old = tuple(min(pair) for pair in lengths)
-    new = tuple(max(pair) for pair in lengths)
-    value = np.random.default_rng(0).normal(size=old)
-
-    padded = adapt(value, new, "pad")
-
-    np.testing.assert_array_equal(adapt(padded, old, "slice"), value)
-    np.testing.assert_allclose(padded.sum(), value.sum())
-
-
-# Matching.
+# Matching
 
 
 def test_equal_paths_are_copied_bit_by_bit_and_the_source_stays():
@@ -181,7 +69,7 @@ def test_optimizer_and_random_states_stay():
     np.testing.assert_array_equal(array(target.get_layer("drop").seed_generator.state), seed)
 
 
-def test_a_mapping_gives_some_weights():
+def test_mapping_may_hold_some_of_the_weights():
     target = chain("a", "b")
     before = array(target.get_layer("b").kernel)
     values = {"a/kernel": np.ones((4, 4), "float32"), "a/bias": [1.0, 2.0, 3.0, 4.0], "c/bias": np.ones(3)}
@@ -208,21 +96,7 @@ def test_arrays_of_a_mapping_are_not_kept():
     np.testing.assert_array_equal(array(target.get_layer("a").kernel), np.ones((4, 4)))
 
 
-def test_a_reader_is_read_by_path():
-    class Reader:
-        def paths(self):
-            return ["a/kernel"]
-
-        def read(self, path):
-            return np.full((4, 4), 3, "float32")
-
-    target = chain("a")
-    transfer(Reader(), target)
-
-    np.testing.assert_array_equal(array(target.get_layer("a").kernel), np.full((4, 4), 3))
-
-
-def test_a_model_that_stands_deeper_is_matched_by_the_end_of_its_paths():
+def test_deeper_nested_model_is_matched_by_the_end_of_its_paths():
     backbone = scatter(chain("conv1", "conv2", name="backbone"), 1)
     x = keras.Input((4,))
     whole = keras.Model(x, layers.Dense(2, name="head")(backbone(x)))
@@ -233,7 +107,7 @@ def test_a_model_that_stands_deeper_is_matched_by_the_end_of_its_paths():
     assert report.ok
     assert {one.how for one in report} == {"end"}
     assert report["conv1/kernel"].source == "backbone/conv1/kernel"
-    assert "matched by its end, from backbone/conv1/kernel" in str(report)
+    assert "matched by the end of its path, from backbone/conv1/kernel" in str(report)
     assert_bits(numbers(target), numbers(backbone))
     assert [one.path for one in report.unused] == ["head/kernel", "head/bias"]
 
@@ -241,7 +115,7 @@ def test_a_model_that_stands_deeper_is_matched_by_the_end_of_its_paths():
     assert {one.path for one in again.left} == {"head/kernel", "head/bias"}
 
 
-def test_an_end_that_fits_two_is_left():
+def test_ambiguous_end_of_a_path_is_not_matched():
     one, two_ = chain("conv", name="one"), chain("conv", name="two")
     x = keras.Input((4,))
     both = keras.Model(x, layers.Add()([one(x), two_(x)]))
@@ -252,7 +126,7 @@ def test_an_end_that_fits_two_is_left():
     assert outcomes(report) == {"conv/kernel": "left", "conv/bias": "left"}
 
 
-def test_an_end_of_another_shape_is_left():
+def test_end_of_a_path_with_another_shape_is_not_matched():
     inner = chain(("conv", 5), name="inner")
     x = keras.Input((4,))
     report = transfer(keras.Model(x, inner(x)), chain("conv"), dry_run=True)
@@ -260,7 +134,7 @@ def test_an_end_of_another_shape_is_left():
     assert {one.outcome for one in report} == {"left"}
 
 
-def test_names_that_keras_gave_are_matched_by_order():
+def test_generated_names_are_matched_by_order():
     source = scatter(chain(None, None, None), 1)
     target = chain(None, None, None)
     assert source.layers[0].name != target.layers[0].name
@@ -273,7 +147,7 @@ def test_names_that_keras_gave_are_matched_by_order():
     assert "matched by its order" in str(report)
 
 
-def test_numbers_that_overlap_do_not_shift_the_weights_by_a_layer():
+def test_overlapping_numbers_do_not_shift_weights_by_a_layer():
     source = scatter(chain("dense_1", "dense_2"), 1)
     target = chain("dense_2", "dense_3")
 
@@ -283,7 +157,7 @@ def test_numbers_that_overlap_do_not_shift_the_weights_by_a_layer():
     assert_bits(numbers(target), numbers(source))
 
 
-def test_numbers_of_nested_models_and_of_arrays_are_matched_by_order():
+def test_generated_names_of_nested_models_and_of_arrays_are_matched_by_order():
     def nested():
         return keras.Sequential([keras.Input((4,)), chain(None), chain(None)])
 
@@ -297,7 +171,7 @@ def test_numbers_of_nested_models_and_of_arrays_are_matched_by_order():
     assert_bits(numbers(other), numbers(source))
 
 
-def test_another_number_of_layers_is_not_matched_by_order():
+def test_different_numbers_of_layers_are_not_matched_by_order():
     report = transfer(chain("dense_5", "dense_6"), chain("dense_7", "dense_8", "dense_9"), dry_run=True)
 
     assert {one.outcome for one in report} == {"left"}
@@ -315,14 +189,14 @@ def test_renamed_weights_are_copied():
     assert "renamed from old_a/kernel" in str(report)
 
 
-def test_a_function_renames():
+def test_rename_may_be_a_function():
     source, target = scatter(chain("A", "B"), 1), chain("a", "b")
 
     assert transfer(source, target, rename=str.lower).ok
     assert_bits(numbers(target), numbers(source))
 
 
-def test_a_rename_comes_before_an_equal_path():
+def test_rename_takes_precedence_over_an_equal_path():
     source = scatter(chain("a", "b"), 1)
     target = chain("a", "b")
 
@@ -335,25 +209,25 @@ def test_a_rename_comes_before_an_equal_path():
 @pytest.mark.parametrize(
     ("rename", "words"),
     [
-        ({"missing": "a"}, "no weight of the source has a path that begins so"),
-        ({"a": "*"}, r"no '\*' for each"),
-        ({"a": "c", "b": "c"}, "to one path"),
-        (lambda path: 3, "no path"),
+        ({"missing": "a"}, "no weight of the source has a path that begins with it"),
+        ({"a": "*"}, r"more '\*' than"),
+        ({"a": "c", "b": "c"}, "one path cannot get"),
+        (lambda path: 3, "not a path"),
         ({"a": None}, "paths are strings"),
     ],
 )
-def test_a_rename_that_cannot_be_meant_is_refused(rename, words):
+def test_invalid_rename_is_refused(rename, words):
     with pytest.raises(ArgumentError, match=words):
         transfer(chain("a", "b"), chain("a", "b"), rename=rename)
 
 
-def test_a_rename_to_nowhere_is_told():
+def test_rename_to_an_unknown_path_is_reported():
     report = transfer(chain("a"), chain("b"), rename={"a": "c"}, dry_run=True)
 
     assert [one.reason for one in report.unused] == ["the target has no 'c/kernel'", "the target has no 'c/bias'"]
 
 
-# Shapes and dtypes.
+# Shapes and dtypes
 
 
 def test_other_shapes_are_refused_before_anything_is_written():
@@ -364,7 +238,7 @@ def test_other_shapes_are_refused_before_anything_is_written():
         transfer(source, target)
 
     assert str(caught.value).splitlines()[1] == (
-        "  found:    'b/kernel' is (4, 5), and there is (4, 7); 'b/bias' is (5,), and there is (7,)"
+        "  found:    'b/kernel' is (4, 5), but got (4, 7); 'b/bias' is (5,), but got (7,)"
     )
     assert caught.value.path == "b/kernel"
     assert isinstance(caught.value, RametError | ValueError)
@@ -386,7 +260,7 @@ def test_other_shapes_are_adapted_by_the_policy(policy, units):
     assert f"(4, 4) -> (4, {units})" in str(report)
 
 
-def test_a_fourth_input_channel_keeps_the_other_three():
+def test_fourth_input_channel_keeps_the_other_three():
     source, target = (
         keras.Sequential([keras.Input((8, 8, channels)), layers.Conv2D(2, 3, name="conv")]) for channels in (3, 4)
     )
@@ -398,7 +272,7 @@ def test_a_fourth_input_channel_keeps_the_other_three():
     np.testing.assert_allclose(kernel[:, :, 3], old.mean(axis=2), rtol=1e-6)
 
 
-def test_fresh_leaves_what_does_not_fit():
+def test_fresh_leaves_weights_of_other_shapes():
     source, target = scatter(chain("a", "b"), 1), chain("a", ("b", 5))
     before = array(target.get_layer("b").kernel)
 
@@ -406,19 +280,19 @@ def test_fresh_leaves_what_does_not_fit():
 
     np.testing.assert_array_equal(array(target.get_layer("b").kernel), before)
     assert_bits([array(target.get_layer("a").kernel)], [array(source.get_layer("a").kernel)])
-    assert "keeps its own" in report["b/kernel"].reason
+    assert "keeps its values" in report["b/kernel"].reason
 
 
 def test_a_policy_that_cannot_adapt_writes_nothing():
     source, target = scatter(chain("a", ("b", 2)), 1), chain("a", "b")
     before = numbers(target)
 
-    with pytest.raises(WeightsDoNotFitError, match="'slice' only shrinks"):
+    with pytest.raises(WeightsDoNotFitError, match="'slice' can only shrink"):
         transfer(source, target, policy="slice")
     assert_bits(numbers(target), before)
 
 
-def test_a_dry_run_says_what_would_happen():
+def test_dry_run_reports_and_writes_nothing():
     source, target = scatter(chain("a", "b"), 1), chain("a", ("b", 5))
     before = numbers(target)
 
@@ -428,12 +302,12 @@ def test_a_dry_run_says_what_would_happen():
     assert report["b/kernel"].reason == "the shapes differ: (4, 4) in the source"
     assert not report.written
     assert not report.ok
-    assert "would be 2 copied, 2 left" in str(report)
+    assert "2 copied, 2 left unchanged" in str(report)
     assert_bits(numbers(target), before)
 
 
 @pytest.mark.parametrize("pair", list(itertools.permutations(["float32", "bfloat16", "float16"], 2)), ids="-".join)
-def test_other_float_dtypes_are_cast_and_told(pair):
+def test_other_float_dtypes_are_cast_and_reported(pair):
     source, target = (layers.Dense(3, dtype=dtype) for dtype in pair)
     for layer in (source, target):
         layer.build((None, 4))
@@ -460,7 +334,7 @@ def test_half_floats_arrive_bit_by_bit():
 
 @pytest.mark.parametrize("side", ["source", "target", "both, in other ways"])
 @pytest.mark.parametrize("arrays", [False, True], ids=["model", "arrays"])
-def test_models_that_are_not_quantised_alike_are_refused_before_anything_is_written(side, arrays):
+def test_models_quantized_in_different_ways_are_refused_before_anything_is_written(side, arrays):
     source, target = chain("a"), chain("a")
     if side != "target":
         source.quantize("int8")
@@ -471,7 +345,7 @@ def test_models_that_are_not_quantised_alike_are_refused_before_anything_is_writ
     origin = {f"a/{v.name}": array(v) for v in source.get_layer("a").variables} if arrays else source
     before = numbers(target)
 
-    with pytest.raises(WeightsDoNotFitError, match="not quantised alike") as caught:
+    with pytest.raises(WeightsDoNotFitError, match="not quantized in the same way") as caught:
         transfer(origin, target)
 
     assert "e.cast('float32')" in caught.value.fix
@@ -479,12 +353,12 @@ def test_models_that_are_not_quantised_alike_are_refused_before_anything_is_writ
         np.testing.assert_array_equal(old, now)
     report = transfer(origin, target, dry_run=True)
     assert not report.ok
-    assert "quantised" in report["a/kernel"].reason
+    assert "quantized" in report["a/kernel"].reason
 
 
 @pytest.mark.parametrize("mode", ["int8", "int4", "float8"])
 @pytest.mark.parametrize("arrays", [False, True], ids=["model", "arrays"])
-def test_models_that_are_quantised_alike_are_copied(mode, arrays):
+def test_models_quantized_in_the_same_way_are_copied(mode, arrays):
     source, target = chain("a"), chain("a")
     for model in (source, target):
         model.quantize(mode)
@@ -496,7 +370,7 @@ def test_models_that_are_quantised_alike_are_copied(mode, arrays):
         np.testing.assert_array_equal(old, now)
 
 
-def test_integers_are_cast_where_they_fit():
+def test_integers_are_cast_if_they_fit():
     class Counter(layers.Layer):
         def build(self, shape):
             self.steps = self.add_weight(shape=(2,), dtype="int32", initializer="zeros", name="steps", trainable=False)
@@ -511,11 +385,11 @@ def test_integers_are_cast_where_they_fit():
     np.testing.assert_array_equal(array(target.steps), [5, 6])
 
 
-# Which ones.
+# Selections
 
 
 @pytest.mark.parametrize("glob", ["b", "b/*", "[b]", "*b/*"])
-def test_a_glob_selects(glob):
+def test_glob_selects_weights(glob):
     source, target = scatter(chain("a", "b"), 1), chain("a", "b")
     before = array(target.get_layer("a").kernel)
 
@@ -533,7 +407,7 @@ def test_a_glob_selects_weights_by_their_name():
     assert [one.path for one in report.copied] == ["a/kernel", "b/kernel"]
 
 
-def test_a_selector_selects_layers_and_all_inside_them():
+def test_selector_selects_layers_and_everything_inside_them():
     from ramet._select import named, of_class
 
     source, target = two()
@@ -544,18 +418,18 @@ def test_a_selector_selects_layers_and_all_inside_them():
     assert {one.path.rpartition("/")[0] for one in report.copied} == {"body/norm"}
 
 
-def test_a_selection_of_nothing_is_refused():
-    with pytest.raises(ArgumentError, match="finds no weight"):
+def test_empty_selection_is_refused():
+    with pytest.raises(ArgumentError, match="matches none of its weights"):
         transfer(chain("a"), chain("a"), select="z")
 
 
-def test_shapes_that_are_not_selected_do_not_matter():
+def test_shapes_of_unselected_weights_do_not_matter():
     source, target = scatter(chain("a", ("b", 7)), 1), chain("a", ("b", 5))
 
     assert transfer(source, target, select="a").ok
 
 
-# Kinds of models.
+# Kinds of models
 
 
 def test_subclassed_models_are_matched_by_path():
@@ -565,7 +439,7 @@ def test_subclassed_models_are_matched_by_path():
     assert_bits(numbers(target), numbers(source))
 
 
-def test_tied_weights_are_told_once():
+def test_tied_weights_are_reported_once():
     source, target = scatter(tied(), 1), tied()
 
     report = transfer(source, target)
@@ -575,7 +449,7 @@ def test_tied_weights_are_told_once():
     assert_bits(numbers(target), numbers(source))
 
 
-def test_tied_weights_are_found_at_any_of_their_places():
+def test_tied_weights_are_matched_at_any_of_their_paths():
     values = {"second/w": np.ones((4, 4), "float32")}
     target = tied()
 
@@ -585,7 +459,7 @@ def test_tied_weights_are_found_at_any_of_their_places():
     np.testing.assert_array_equal(array(target.get_layer("first").w), np.ones((4, 4)))
 
 
-def test_two_sources_for_a_tied_weight_are_told():
+def test_two_sources_for_a_tied_weight_are_reported():
     values = {"first/w": np.ones((4, 4), "float32"), "second/w": np.zeros((4, 4), "float32")}
 
     report = transfer(values, tied())
@@ -595,7 +469,7 @@ def test_two_sources_for_a_tied_weight_are_told():
     ]
 
 
-def test_an_adapted_normalization_computes_with_what_it_was_given():
+def test_normalization_uses_the_new_statistics():
     source, target = (keras.Sequential([keras.Input((4,)), layers.Normalization(name="n")]) for _ in range(2))
     source.get_layer("n").adapt(X * 3 + 1)
     assert transfer(source, target).ok
@@ -604,7 +478,7 @@ def test_an_adapted_normalization_computes_with_what_it_was_given():
 
 
 @pytest.mark.parametrize("names", [("lookup", "lookup"), ("string_lookup", "string_lookup_1")])
-def test_other_vocabularies_are_told(names):
+def test_different_vocabularies_are_reported(names):
     def lookup(words, name):
         model = keras.Sequential([layers.StringLookup(vocabulary=words, name=name)])
         model.built = True
@@ -617,7 +491,7 @@ def test_other_vocabularies_are_told(names):
 
     assert not report.ok
     assert report[f"{new}.vocabulary"].reason == (
-        "a vocabulary is no weight: 3 words in the source, 4 here, not the same"
+        "vocabularies are not weights: 3 words in the source, 4 here, different"
     )
     assert transfer(source, lookup(["a", "b"], new)).ok
 
@@ -635,7 +509,7 @@ def test_both_models_train_on_afterwards():
     assert not np.array_equal(numbers(target)[0], before[0])
 
 
-def test_a_transfer_in_a_callback():
+def test_transfer_works_in_a_callback():
     source, target = two(compiled=True)
 
     class Keep(keras.callbacks.Callback):
@@ -647,7 +521,7 @@ def test_a_transfer_in_a_callback():
     assert_bits(numbers(target), numbers(source))
 
 
-def test_a_transfer_to_the_model_that_is_fit():
+def test_transfer_to_the_model_in_training():
     source, model = two()
     model.compile(keras.optimizers.SGD(0.0), "mse")
 
@@ -660,7 +534,7 @@ def test_a_transfer_to_the_model_that_is_fit():
     np.testing.assert_array_equal(array(model.get_layer("head").kernel), array(source.get_layer("head").kernel))
 
 
-def test_what_was_written_is_put_back_when_one_fails(monkeypatch):
+def test_all_weights_are_restored_if_one_write_fails(monkeypatch):
     source, target = two()
     before = numbers(target)
     broken = target.get_layer("head").bias
@@ -680,42 +554,42 @@ def test_what_was_written_is_put_back_when_one_fails(monkeypatch):
     assert_bits(numbers(target), before)
 
 
-def test_the_name_counters_of_keras_stay():
+def test_transfer_does_not_change_the_name_counters_of_keras():
     source, target = two()
     transfer(source, target)
 
     assert layers.Dense(1).name == "dense"
 
 
-# The report, and what is refused.
+# Reports and errors
 
 
-def test_the_report_reads_well():
+def test_report_lists_every_weight():
     source, target = scatter(chain("a", "b", "old", name="before"), 1), chain("a", ("b", 6), ("new", 2), name="after")
 
     report = transfer(source, target, policy="pad")
 
     assert str(report) == (
-        "before -> after: 2 copied, 2 adapted, 2 left, 2 unused\n"
+        "before -> after: 2 copied, 2 adapted, 2 left unchanged, 2 unused\n"
         "\n"
-        "left as they were\n"
+        "Left unchanged\n"
         "  new/kernel  (6, 2)  no weight of the source matches\n"
-        "  new/bias    (2,)  no weight of the source matches\n"
+        "  new/bias    (2,)    no weight of the source matches\n"
         "\n"
-        "adapted by 'pad'\n"
+        "Adapted by 'pad'\n"
         "  b/kernel  (4, 4) -> (4, 6)\n"
         "  b/bias    (4,) -> (6,)\n"
         "\n"
-        "not used from the source\n"
+        "Unused weights of the source\n"
         "  old/kernel  (4, 4)  no weight of the target matches\n"
-        "  old/bias    (4,)  no weight of the target matches\n"
+        "  old/bias    (4,)    no weight of the target matches\n"
         "\n"
-        "copied\n"
+        "Copied\n"
         "  a/kernel  (4, 4)\n"
         "  a/bias    (4,)"
     )
     data = json.loads(report.to_json())
-    assert data["ramet_transfer"] == 1
+    assert (data["ramet"], data["version"]) == ("transfer", 1)
     assert data["counts"] == {"copied": 2, "adapted": 2, "left": 2, "unused": 2}
     assert data["weights"][2] == {
         "path": "b/kernel",
@@ -734,7 +608,7 @@ def test_the_report_reads_well():
         report["nowhere"]
 
 
-def test_names_are_escaped():
+def test_names_in_the_report_are_escaped():
     source = {"<b>\x1b[31m/kernel": np.ones(3)}
 
     report = transfer(source, chain("a"), dry_run=True)
@@ -747,17 +621,17 @@ def test_names_are_escaped():
     assert "&lt;b&gt;" in report._repr_html_()
 
 
-def test_a_long_report_is_cut():
+def test_long_report_is_shortened():
     target = chain(*(f"d{number}" for number in range(30)))
 
-    assert "and 20 more; `to_json()` has all" in str(transfer({}, target, dry_run=True))
+    assert "and 20 more; `to_json()` lists them all" in str(transfer({}, target, dry_run=True))
 
 
-def test_what_cannot_be_meant_is_refused():
+def test_invalid_arguments_are_refused():
     model = chain("a")
-    with pytest.raises(ArgumentError, match="one object"):
+    with pytest.raises(ArgumentError, match="the same object"):
         transfer(model, model)
-    with pytest.raises(ArgumentError, match="no such policy"):
+    with pytest.raises(ArgumentError, match="unknown policy"):
         transfer(chain("a"), model, policy="stretch")
     with pytest.raises(ArgumentError, match="before it is built"):
         transfer(chain("a"), keras.Sequential([layers.Dense(2)]))
@@ -765,30 +639,26 @@ def test_what_cannot_be_meant_is_refused():
         transfer(3, model)
     with pytest.raises(NotAModelError, match="class list"):
         transfer(model, [])
-    with pytest.raises(ArgumentError, match="no numbers"):
+    with pytest.raises(ArgumentError, match="does not hold numbers"):
         transfer({"a/kernel": ["x"]}, model)
-    with pytest.raises(ArgumentError, match="no path"):
+    with pytest.raises(ArgumentError, match="not a path"):
         transfer({3: np.ones(2)}, model)
 
 
-def test_the_policies_are_listed():
-    assert POLICIES == ("refuse", "slice", "pad", "mean", "repeat", "fresh")
-
-
-# A transfer that would change nothing is an error.
+# A transfer that would change nothing is an error
 
 
 @pytest.mark.parametrize(
     ("source", "options", "reason"),
     [
-        ({"x": np.zeros(3)}, {}, "no weight of the one matches a weight of the other"),
-        ({}, {}, "the mapping holds no weights"),
+        ({"x": np.zeros(3)}, {}, "no weights match"),
+        ({}, {}, "the mapping has no weights"),
         ({"a/kernel": np.zeros((4, 4), "int32")}, {}, "no weight can be written"),
         ({"a/kernel": np.zeros((4, 4))}, {"select": "a/bias"}, "no weight can be written"),
-        ({"x": np.zeros((4, 4))}, {"rename": {"x": "y"}}, "no weight of the one matches a weight of the other"),
+        ({"x": np.zeros((4, 4))}, {"rename": {"x": "y"}}, "no weights match"),
     ],
 )
-def test_nothing_to_transfer_is_an_error(source, options, reason):
+def test_transfer_of_nothing_is_an_error(source, options, reason):
     target = chain("a")
     before = numbers(target)
 
@@ -800,20 +670,20 @@ def test_nothing_to_transfer_is_an_error(source, options, reason):
     assert not transfer(source, target, dry_run=True, **options).ok
 
 
-def test_a_model_without_weights_cannot_take_any():
+def test_target_without_weights_is_an_error():
     target = keras.Sequential([keras.Input((4,)), layers.ReLU()])
     with pytest.raises(WeightsDoNotFitError, match="has no weights"):
         transfer(chain("a"), target)
 
 
-def test_a_part_of_the_weights_is_reported():
+def test_partial_transfer_is_reported():
     report = transfer({"a/kernel": np.ones((4, 4)), "x": np.zeros(2)}, chain("a"))
 
     assert outcomes(report) == {"a/kernel": "copied", "a/bias": "left"}
     assert [one.path for one in report.unused] == ["x"]
 
 
-# Axes that hold several parts. The oracle is what the models compute.
+# Axes that hold several parts; the outputs of the models are compared
 
 
 @pytest.mark.parametrize("make", [layers.LSTM, layers.GRU, layers.SimpleRNN])
@@ -846,7 +716,7 @@ def test_rows_of_flattened_values_are_not_adapted(merge):
         y = layers.Flatten()(x) if merge == "flatten" else layers.Concatenate()([x[:, 0], x[:, 1]])
         return keras.Model(x, layers.Dense(2, name="d")(layers.ReLU()(y)))
 
-    with pytest.raises(WeightsDoNotFitError, match="puts behind each other") as caught:
+    with pytest.raises(WeightsDoNotFitError, match="merges into one axis") as caught:
         transfer(make(3), make(4), policy="pad")
 
     assert caught.value.path == "d/kernel"

@@ -1,63 +1,60 @@
-"""From a graph and a model to a model: other inputs, a part of it, fresh weights, layers changed on the way."""
+"""Building models: `clone`, `clone_model` and `cut`, and the rebuilding of call graphs that edits use.
 
-from ramet._build.weight_axes import Answer
-from ramet._build.positions import Axis
-from ramet._build.follow import CombinesPaddingError
-from ramet._build.orders import Make
-from ramet._build.orders import Orders
-from ramet._build.origin import Origin
-from ramet._build.positions import SAME
-from ramet._build.positions import Tracked
-from ramet._build.weight_axes import Use
-from ramet._build.trampoline import Work
-from ramet._build.weight_axes import answer_for
-from ramet._build.rebuild import arguments_of
-from ramet._build.weight_axes import arguments_of_layer
-from ramet._build.build_like import build_like
-from ramet._build.door import clone
-from ramet._build.clone_model import clone_model
-from ramet._build.cut import cut
-from ramet._build.draw import drawn_from
-from ramet._build.positions import fitted
-from ramet._build.follow import followed
-from ramet._build.weightless import known_outputs
-from ramet._build.positions import lost
-from ramet._build.build_like import place_below
-from ramet._build.rebuild import rebuild
-from ramet._build.positions import resized_input
-from ramet._build.trampoline import run
-from ramet._build.follow import runner
-from ramet._build.positions import sizes_of
-from ramet._build.positions import untouched
+A live model goes in, and a new model comes out. Each verb first makes an exact twin (`ramet._copy`) and then changes only the
+twin: `rebuild` makes those of its calls again that depend on other inputs or on pending changes, `fresh` initializes its
+weights again, and `positions`, `propagation` and `weight_axes` work out which slices of which weights belong to which
+positions of a resized input.
+"""
+
+# No file is named after a public function: mypy would take `ramet.clone` for the module, because of import cycles.
+from ramet._build.cloning import clone
+from ramet._build.cutting import cut
+from ramet._build.fresh import build_like, inherit_parent_path, seeded_randomness
+from ramet._build.keras_clone import clone_model
+from ramet._build.origin import InputOrigins
+from ramet._build.pending import MakeCall, PendingChanges
+from ramet._build.positions import (
+    SAME,
+    Axis,
+    TrackedTensor,
+    concrete_shape,
+    lost_axis,
+    resized_input,
+    take_positions,
+    unchanged_positions,
+)
+from ramet._build.propagation import CombinesPaddingError, array_runner, known_output_axes, propagate
+from ramet._build.rebuild import Steps, arguments_of, rebuild, run_steps
+from ramet._build.weight_axes import LayerEffect, WeightAxis, effect_of_layer, tensor_arguments
 
 __all__ = [
-    "Answer",
+    "SAME",
     "Axis",
     "CombinesPaddingError",
-    "Make",
-    "Orders",
-    "Origin",
-    "SAME",
-    "Tracked",
-    "Use",
-    "Work",
-    "answer_for",
+    "InputOrigins",
+    "LayerEffect",
+    "MakeCall",
+    "PendingChanges",
+    "Steps",
+    "TrackedTensor",
+    "WeightAxis",
     "arguments_of",
-    "arguments_of_layer",
+    "array_runner",
     "build_like",
     "clone",
     "clone_model",
+    "concrete_shape",
     "cut",
-    "drawn_from",
-    "fitted",
-    "followed",
-    "known_outputs",
-    "lost",
-    "place_below",
+    "effect_of_layer",
+    "inherit_parent_path",
+    "known_output_axes",
+    "lost_axis",
+    "propagate",
     "rebuild",
     "resized_input",
-    "run",
-    "runner",
-    "sizes_of",
-    "untouched",
+    "run_steps",
+    "seeded_randomness",
+    "take_positions",
+    "tensor_arguments",
+    "unchanged_positions",
 ]

@@ -1,4 +1,4 @@
-"""Which inputs of the outermost model arrive where: a layer that refuses its input says which input to blame."""
+"""Errors of layers that refuse their input, with the input of the outermost model to blame; and inputs of nested models."""
 
 from __future__ import annotations
 
@@ -7,120 +7,170 @@ from typing import Any
 
 import keras
 
-from ramet._build.fit import Fit
 from ramet._keras import structure
 from ramet.errors import DoesNotFitError, RebuildError
 
 
-class Origin:
-    """Of one graph that is made anew, by tensor: the names of the other inputs it comes from.
+class NestedInputs:
+    """The nested models of one rebuild, on all levels, that are called with shapes other than their own."""
+
+    def __init__(self) -> None:
+        self._called: set[int] = set()
+        self._changed: set[int] = set()
+
+    def inputs_for(self, call: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the inputs to rebuild a nested model on so that it takes these arguments; None if it takes them already.
+
+        A model that is called several times must take all of its arguments: sizes that differ between calls become None.
+        """
+        op = call.operation
+        first, self._called = id(op) not in self._called, self._called | {id(op)}
+        function = structure.function_of(op)
+        own = keras.tree.flatten(structure.inputs_of(function))
+        before = keras.tree.flatten(_first_argument(call.arguments.args, call.arguments.kwargs))
+        now = keras.tree.flatten(_first_argument(args, kwargs))
+        if len(own) != len(now) or all(map(_takes, own, now)):
+            return None
+        if id(op) not in self._changed and list(map(_shape, before)) == list(map(_shape, now)):
+            return None  # the call has always been like this
+        self._changed.add(id(op))
+        made = {id(old): _input_for(old, new, merge=not first) for old, new in zip(own, now, strict=True)}
+        return keras.tree.map_structure(lambda old: made[id(old)], structure.inputs_of(function))
+
+
+def _first_argument(args: Any, kwargs: Any) -> Any:
+    return args[0] if args else kwargs.get("inputs")
+
+
+def _shape(tensor: Any) -> Any:
+    return None if tensor is None else tuple(tensor.shape)
+
+
+def _takes(old: Any, new: Any) -> bool:
+    if new is None or len(old.shape) != len(new.shape):
+        return True  # the model itself raises a good error
+    return all(size in (None, given) for size, given in zip(old.shape[1:], new.shape[1:], strict=True))
+
+
+def _input_for(old: Any, new: Any, *, merge: bool) -> Any:
+    if _takes(old, new):
+        return structure.input_like(old, old.shape)
+    sizes = [None if merge and a != b else b for a, b in zip(old.shape[1:], new.shape[1:], strict=True)]
+    return structure.input_like(old, (old.shape[0], *sizes))
+
+
+class InputOrigins:
+    """For each tensor of a graph that is rebuilt, the changed inputs of the outermost model that it depends on.
 
     Args:
         model: The name of the outermost model.
-        path: Where the graph stands below it.
-        names: By the id of an input tensor, the names of the outermost model's inputs that arrive there.
-        fit: Which nested models were called, and with what.
-        word: What is being done to the model.
+        path: The path of the graph below it, empty or ending in a slash.
+        names: By the id of a tensor, descriptions of the inputs that it depends on.
+        nested: The nested models called so far.
+        verb: For error messages: "rebuild" or "edit".
     """
 
     def __init__(
-        self, model: str, path: str, names: dict[int, tuple[str, ...]], fit: Fit, word: str = "rebuild"
+        self, model: str, path: str, names: dict[int, tuple[str, ...]], nested: NestedInputs, verb: str
     ) -> None:
-        self.fit = fit
-        self._word = word
+        self.nested = nested
+        self._verb = verb
         self._model = model
         self._path = path
         self._names = names
 
     @classmethod
-    def of_inputs(cls, model: Any, old: list[Any], new: list[Any], word: str = "rebuild") -> Origin:
-        """At the outermost model: each input that is not what it was stands for itself."""
+    def of_inputs(cls, model: Any, old: list[Any], new: list[Any], verb: str) -> InputOrigins:
+        """Return the origins for the outermost model: each input with another shape or dtype depends on itself."""
         changed = ((a, b) for a, b in zip(old, new, strict=True) if (a.shape, a.dtype) != (b.shape, b.dtype))
         names: dict[int, tuple[str, ...]] = {
             id(a): (f"'{a.name}' of shape {tuple(b.shape)} and dtype {b.dtype}",) for a, b in changed
         }
-        return cls(model.name, "", names, Fit(), word)
+        return cls(model.name, "", names, NestedInputs(), verb)
 
     @classmethod
-    def of_nested(cls, model: Any, path: str, word: str) -> Origin:
-        """At a nested model whose inputs are what they were."""
-        return cls(model.name, f"{path}/", {}, Fit(), word)
+    def of_nested(cls, model: Any, path: str, verb: str) -> InputOrigins:
+        """Return the origins for a nested model whose inputs did not change."""
+        return cls(model.name, f"{path}/", {}, NestedInputs(), verb)
 
     def path_of(self, op: Any) -> str:
-        """Where an op of this graph is."""
+        """Return the path of an op of this graph."""
         return f"{self._path}{structure.name_of(op)}"
 
     def follow(self, call: Any) -> None:
-        """What arrives at a call leaves it, too."""
-        names = self._arriving(call)
+        """Record that the outputs of a call depend on the same inputs as its arguments."""
+        names = self._names_at(call)
         for tensor in call.outputs:
             self._names[id(tensor)] = names
 
-    def inside(self, call: Any) -> Origin:
-        """The same in a nested model, at one of its calls."""
-        names = self._arriving(call)
+    def inside(self, call: Any) -> InputOrigins:
+        """Return the origins for the nested model that a call is made to."""
+        names = self._names_at(call)
         own = keras.tree.flatten(structure.inputs_of(structure.function_of(call.operation)))
-        path = f"{self._path}{structure.name_of(call.operation)}/"
-        return Origin(self._model, path, {id(tensor): names for tensor in own}, self.fit, self._word)
+        path = f"{self.path_of(call.operation)}/"
+        return InputOrigins(self._model, path, {id(tensor): names for tensor in own}, self.nested, self._verb)
 
     def refusal(self, call: Any, op: Any, arguments: Any, error: Exception) -> RebuildError:
-        """The error for an op that did not take what it was called with."""
-        blamed = self._arriving(call)
+        """Return the error for an op that raised when it was called."""
+        blamed = self._names_at(call)
         path = self.path_of(op)
-        if self._word == "edit" and not blamed:
+        if self._verb == "edit" and not blamed:
             return self._misfit(call, op, arguments, error, path)
-        word = "layer" if isinstance(op, keras.Layer) else "operation"
-        on = f" on the input{'s' if len(blamed) > 1 else ''} {_and(blamed)}" if blamed else ""
+        kind = "layer" if isinstance(op, keras.Layer) else "operation"
+        on = f" on the input{'s' if len(blamed) > 1 else ''} {_enumerate(blamed)}" if blamed else ""
         shapes = [str(tuple(t.shape)) for t in keras.tree.flatten(arguments) if isinstance(t, keras.KerasTensor)]
         return RebuildError(
-            f"Cannot {self._word} '{self._model}'{on}: the {word} '{path}' refused what it was called with.",
-            found=f"{_and(shapes)} at '{path}'; {type(error).__name__}: {_first_line(error)}",
+            f"Cannot {self._verb} '{self._model}'{on}: the {kind} '{path}' refused its arguments.",
+            found=f"{_enumerate(shapes)} at '{path}'; {type(error).__name__}: {_key_line(error)}",
             fix="choose inputs that this layer accepts, or replace the layer.",
             path=path,
         )
 
     def _misfit(self, call: Any, op: Any, arguments: Any, error: Exception, path: str) -> DoesNotFitError:
-        """The error for an op and what an edit put before it, or in its place: both sides, and their shapes."""
+        """Return the error for an op that does not fit what an edit placed before it or in its place."""
         tensors = [t for t in keras.tree.flatten(arguments) if isinstance(t, keras.KerasTensor)]
-        before = _and([_told(tensor) for tensor in call.input_tensors])
-        giver = _giver(tensors[0]) if tensors else None
-        said = f"what {giver} gives" if giver is not None and len(tensors) == 1 else "what it is given"
+        producer = _producer(tensors[0]) if len(tensors) == 1 else None
+        same = op is call.operation
         return DoesNotFitError(
-            f"Cannot edit '{self._model}': '{path}' does not take {said}.",
-            expected=f"{before}, as before" if op is call.operation else None,
-            found=f"{_and([_told(tensor) for tensor in tensors])}; {type(error).__name__}: {_first_line(error)}",
-            fix=f"put in what '{structure.name_of(op)}' takes, or replace '{structure.name_of(op)}', too."
-            if op is call.operation
-            else "put in a layer that takes this.",
+            f"Cannot edit '{self._model}': '{path}' does not accept "
+            f"{'its arguments' if producer is None else f'the output of {producer}'}.",
+            expected=f"{_enumerate([_described(tensor) for tensor in call.input_tensors])}, as before"
+            if same
+            else None,
+            found=f"{_enumerate([_described(tensor) for tensor in tensors])}; {type(error).__name__}: {_key_line(error)}",
+            fix=f"insert a layer whose output '{structure.name_of(op)}' accepts, or replace '{structure.name_of(op)}', too."
+            if same
+            else "use a layer that accepts this.",
             path=path,
         )
 
-    def _arriving(self, call: Any) -> tuple[str, ...]:
+    def _names_at(self, call: Any) -> tuple[str, ...]:
         found = [self._names.get(id(tensor), ()) for tensor in call.input_tensors]
         if all(names is found[0] for names in found):
             return found[0] if found else ()
         return tuple(dict.fromkeys(name for names in found for name in names))
 
 
-def _told(tensor: Any) -> str:
-    giver = _giver(tensor)
-    return f"{tuple(tensor.shape)}{'' if giver is None else f' from {giver}'}"
+def _described(tensor: Any) -> str:
+    producer = _producer(tensor)
+    return f"{tuple(tensor.shape)}{'' if producer is None else f' from {producer}'}"
 
 
-def _giver(tensor: Any) -> str | None:
+def _producer(tensor: Any) -> str | None:
     call = structure.producing_call(tensor)
     return None if call is None else f"'{structure.name_of(call.operation)}'"
 
 
-def _and(items: Any, limit: int = 3) -> str:
-    shown = list(items[:limit]) + ([f"{len(items) - limit} more"] if len(items) > limit else [])
-    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1]))) if shown else "no tensor"
+def _enumerate(items: Any, limit: int = 3) -> str:
+    texts = list(items[:limit]) + ([f"{len(items) - limit} more"] if len(items) > limit else [])
+    return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1]))) if texts else "no tensor"
 
 
-def _first_line(error: Exception) -> str:
-    # A KeyError says its text as a literal. Keras puts its own words in bold, and a line about the call before them.
+def _key_line(error: Exception) -> str:
+    """Return the line of an error's text that best explains it."""
+    # The text of a KeyError is a quoted literal. Keras uses bold text, and puts a line about the call first.
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()]
     lines = [line for line in lines if line and not line.startswith("Exception encountered when calling")]
-    told = next((line for line in lines if "is incompatible" in line or "nvalid" in line), lines[0] if lines else "")
-    return told[:200]
+    best = next((line for line in lines if "is incompatible" in line or "nvalid" in line), lines[0] if lines else "")
+    return best[:200]

@@ -1,7 +1,10 @@
 """Positions along the axes of a tensor, and how each new position relates to the old ones.
 
-A resized input has new positions along some axes. `follow.py` propagates them through operations; `weight_axes.py` says
-which weights belong to them.
+When an input is resized, weights such as the kernel of a dense layer behind a `Flatten` must be adapted, and the right slice
+depends on which pixel and channel each of its rows belongs to. So every tensor on the way carries, for each axis, the old
+positions that each new position corresponds to. `propagation.py` propagates these through operations without weights,
+`weight_axes.py` through layers with weights, and lists the weights to adapt. Comparing only the shapes of weights, as
+`transfer` does, cannot tell the rows of two pixels from those of two channels.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import numpy as np
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
-# Sizes of unknown axes while something is tried out; the batch is never the length of anything else.
+# Sizes of unknown axes while an operation is tried out; the batch size differs from that of any other axis.
 _BATCH, _UNKNOWN = 2, 8
 
 
@@ -23,11 +26,11 @@ class Axis:
     """The positions along one axis of a tensor.
 
     Attributes:
-        sources: One row per position with the old positions whose mean is taken, padded with -1; a row of -1 has no old
+        sources: One row per position with the old positions to average, padded with -1; a row of -1 has no old
             position. None if every position is unchanged.
-        length: How many positions there were.
-        lost: Why positions do not correspond to the old ones, or None.
-        objection: Why the policy cannot make weights for these positions, or None.
+        length: The number of old positions.
+        lost: The reason why positions do not correspond to the old ones, or None.
+        objection: The reason why the policy cannot make weights for these positions, or None.
     """
 
     sources: Array | None = None
@@ -37,35 +40,35 @@ class Axis:
 
     @property
     def same(self) -> bool:
-        """Whether every position is what it was."""
+        """True if every position is unchanged."""
         return self.sources is None and self.lost is None
 
     def key(self) -> tuple[Any, ...]:
-        """What two axes have in common that mean the same."""
+        """Return a value that is equal for axes with the same positions."""
         return (None if self.sources is None else (self.sources.shape, self.sources.tobytes()), self.lost is not None)
 
 
 SAME = Axis()
 
 
-def lost(reason: str) -> Axis:
-    """An axis whose positions do not correspond to the old ones."""
+def lost_axis(reason: str) -> Axis:
+    """Return an axis whose positions do not correspond to the old ones."""
     return Axis(lost=reason)
 
 
-def resized(old: int | None, new: int | None, policy: str) -> Axis:
-    """An axis of the input whose size is another, and where the weights for each position come from."""
+def _resized_axis(old: int | None, new: int | None, policy: str) -> Axis:
+    """Return an input axis of another size, with the old positions that the policy takes for each new one."""
     if old == new:
         return SAME
     if old is None or new is None:
-        return lost("the input may have any size along this axis")
+        return lost_axis("the input can have any size along this axis")
     objection = None
     if old == 0:
-        return lost("the input had no positions along this axis")
+        return lost_axis("the input had no positions along this axis")
     if policy == "slice" and new > old:
-        objection = f"'slice' only shrinks, and an axis of the input grows from {old} to {new}"
+        objection = f"'slice' can only shrink, but an axis of the input grows from {old} to {new}"
     if policy == "pad" and new < old:
-        objection = f"'pad' only grows, and an axis of the input shrinks from {old} to {new}"
+        objection = f"'pad' can only grow, but an axis of the input shrinks from {old} to {new}"
     place = np.arange(new)
     if policy == "repeat":
         return Axis((place % old)[:, None], old)
@@ -79,7 +82,7 @@ def resized(old: int | None, new: int | None, policy: str) -> Axis:
 
 
 def widened(axis: Axis, count: int) -> Axis:
-    """The axis on which each position has become `count` positions, one after the other."""
+    """Return the axis after each position became `count` consecutive positions."""
     if axis.sources is None or count == 1:
         return axis
     spread = np.where(
@@ -89,9 +92,9 @@ def widened(axis: Axis, count: int) -> Axis:
     return Axis(sources, axis.length * count, objection=axis.objection)
 
 
-def fitted(value: Array, axis: int, positions: Axis, fill: float = 0.0) -> Array:
-    """An array with the slices along one axis that the new positions need."""
-    assert positions.sources is not None, "asked only where positions changed"
+def take_positions(value: Array, axis: int, positions: Axis, fill: float = 0.0) -> Array:
+    """Return an array with the slices along one axis that the new positions need."""
+    assert positions.sources is not None, "called only where positions changed"
     sources = positions.sources
     known = sources >= 0
     taken = np.take(value, np.where(known, sources, 0).ravel(), axis)
@@ -100,10 +103,10 @@ def fitted(value: Array, axis: int, positions: Axis, fill: float = 0.0) -> Array
     weights = known.reshape((1,) * axis + sources.shape + (1,) * (value.ndim - axis - 1))
     if sources.shape[1] == 1:
         return np.where(weights, taken, np.asarray(fill, value.dtype)).squeeze(axis + 1)
-    # Half floats would lose the sum of a long axis, and numpy has no rule for those of other libraries.
+    # Half floats would lose precision in the sum of a long axis, and numpy cannot promote the floats of other libraries.
     wide = np.where(weights, taken.astype(np.complex128 if value.dtype.kind == "c" else np.float64), 0.0)
     counts = np.maximum(known.sum(1), 1).reshape((1,) * axis + (-1,) + (1,) * (value.ndim - axis - 1))
-    # One source is taken as it is: its bits stay.
+    # A single source is copied bit by bit.
     first = np.take(taken, 0, axis + 1)
     single = (known.sum(1) == 1).reshape(counts.shape)
     mean = (wide.sum(axis + 1) / counts).astype(value.dtype)
@@ -112,8 +115,8 @@ def fitted(value: Array, axis: int, positions: Axis, fill: float = 0.0) -> Array
 
 
 @dataclass(frozen=True)
-class Tracked:
-    """A tensor that may have other positions than before: its old and new shape, with every size known, and its axes."""
+class TrackedTensor:
+    """A tensor with its old and its new shape, every size known, and its axes."""
 
     old: tuple[int, ...]
     new: tuple[int, ...]
@@ -121,25 +124,25 @@ class Tracked:
 
     @property
     def same(self) -> bool:
-        """Whether all positions are what they were."""
+        """True if all positions are unchanged."""
         return all(axis.same for axis in self.axes)
 
 
-def untouched(tensor: Any) -> Tracked:
-    """A tensor whose positions are what they were."""
-    shape = sizes_of(tensor.shape)
-    return Tracked(shape, shape, (SAME,) * len(shape))
+def unchanged_positions(tensor: Any) -> TrackedTensor:
+    """Return a tracked tensor whose positions did not change."""
+    shape = concrete_shape(tensor.shape)
+    return TrackedTensor(shape, shape, (SAME,) * len(shape))
 
 
-def resized_input(old: Sequence[int | None], new: Sequence[int | None], policy: str) -> Tracked:
-    """An input of another shape, both with the batch first."""
-    axes = tuple(resized(a, b, policy) for a, b in zip(old, new, strict=True))
-    # An axis of any size is tried out in the old one.
+def resized_input(old: Sequence[int | None], new: Sequence[int | None], policy: str) -> TrackedTensor:
+    """Return a tracked input of another shape; both shapes include the batch."""
+    axes = tuple(_resized_axis(a, b, policy) for a, b in zip(old, new, strict=True))
+    # Operations are tried out with the known size where the other one is None.
     filled = tuple(a if b is None else b for a, b in zip(old, new, strict=True))
     before = tuple(b if a is None else a for a, b in zip(old, new, strict=True))
-    return Tracked(sizes_of(before), sizes_of(filled), axes)
+    return TrackedTensor(concrete_shape(before), concrete_shape(filled), axes)
 
 
-def sizes_of(shape: Sequence[int | None]) -> tuple[int, ...]:
-    """A shape with sizes for the axes of unknown size."""
+def concrete_shape(shape: Sequence[int | None]) -> tuple[int, ...]:
+    """Return a shape with a size for each axis of unknown size."""
     return tuple((_UNKNOWN if place else _BATCH) if size is None else size for place, size in enumerate(shape))

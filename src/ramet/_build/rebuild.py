@@ -1,32 +1,45 @@
-"""Calling a twin's ops once more, where something changed, and giving the twin the calls that come of it.
+"""Make the calls of a twin's graph again where something changed, and give the twin the new graph.
 
-The twin keeps its class, flags, compile settings and everything else; only its call graph is new. Masks that the user passed are
-passed again; those that Keras found it finds again, in the new graph.
+The twin keeps its class, flags, compile settings and everything else; only its call graph is new. Masks that the user passed
+are passed again; masks that Keras found are found again in the new graph.
 """
 
 from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Set
+from collections.abc import Callable, Generator, Set
 from typing import Any
 
 import keras
 
-from ramet._build.mask import KeptMasks
-from ramet._build.orders import Orders, accepted
-from ramet._build.origin import Origin
-from ramet._build.trampoline import Work
+from ramet._build.origin import InputOrigins
+from ramet._build.pending import PendingChanges, accepted_arguments
 from ramet._build.weight_axes import check_sizes
-from ramet._keras import mask_kinds, mask_owner
-from ramet._keras import ordered
 from ramet._graph import MaskKind
-from ramet._keras import rewire, structure
-from ramet._keras import names_untouched
+from ramet._keras import computed_alike, keep_name_counters, mask_kinds, mask_owner, rewire, sort_calls, structure
 from ramet.errors import RametError, RebuildError
 
-# How a call is made: the op to call, its arguments; answers with the outputs.
+# Makes one call: takes the op, its positional and its keyword arguments, and returns the outputs.
 CallOp = Callable[..., Any]
+
+# A nested model is rebuilt before the model around it can go on. Functions that wait for each other are generators that
+# yield the steps they wait for: however deep models nest, only one of them is ever on Python's stack.
+Steps = Generator["Steps", Any, Any]
+
+
+def run_steps(steps: Steps) -> Any:
+    """Run a generator and all generators that it waits for, without recursion, and return its result."""
+    stack = [steps]
+    result: Any = None
+    while stack:
+        try:
+            stack.append(stack[-1].send(result))
+            result = None
+        except StopIteration as done:
+            stack.pop()
+            result = done.value
+    return result
 
 
 def rebuild(
@@ -35,101 +48,118 @@ def rebuild(
     *,
     call_op: CallOp | None = None,
     swap: dict[int, Any] | None = None,
-    origin: Origin | None = None,
-    orders: Orders | None = None,
+    origin: InputOrigins | None = None,
+    changes: PendingChanges | None = None,
     spared: Set[int] = frozenset(),
-) -> Work:
-    """Give a twin new calls. In place; the work answers with the model to go on with.
+) -> Steps:
+    """Give a twin new calls, in place; the result of the steps is the model to use from then on.
+
+    The calls are visited in execution order. `replaced` maps each old tensor to its successor. A call is made again if one of
+    its input tensors has a successor or if a pending change concerns it; all other calls stay exactly as they are, with their
+    tensors, so that an edit near the outputs of a large model touches a few calls only. Rebuilding everything would be
+    simpler, but slower, and it would lose the identity of tensors that users hold.
+
+    Keras cannot change the graph of an existing model. So a throw-away functional model, the donor, is created from the new
+    inputs and outputs, and the twin adopts its graph. Creating the result directly, with `type(model)(inputs, outputs)`, would
+    call the constructors of users' subclasses and lose everything that was set on the model since.
+
+    Each op keeps a list of its calls, and a tensor knows the index of its call in this list. Replaced calls are removed there,
+    and the new ones take their positions, so that `op#2` stays the second call of an op.
 
     Args:
         model: A twin with a call graph; it is changed.
-        inputs: Input tensors in the structure of its inputs: every call that depends on them is made anew. Without them
-            only what the orders concern.
-        call_op: Makes one call; by default the op is simply called.
+        inputs: Input tensors in the structure of its inputs: every call that depends on them is made again. Without
+            them, only calls that the changes concern.
+        call_op: Makes one call; by default the op is called.
         swap: Ops to call instead of the twin's own, by id.
-        origin: For a nested model, what of the outermost model's inputs arrives at its own.
-        orders: What shall be different at some calls.
-        spared: The ids of calls that other graphs have, too: the ops keep them, whatever becomes of this graph.
+        origin: For a nested model, the inputs of the outermost model that its own inputs come from.
+        changes: The changes at some calls.
+        spared: The ids of calls that other graphs have, too, and that the ops therefore keep.
     """
-    orders = Orders(swap={} if swap is None else swap) if orders is None else orders
+    changes = PendingChanges(swap={} if swap is None else swap) if changes is None else changes
     function = structure.function_of(model)
     own = keras.tree.flatten(structure.inputs_of(function))
     given = own if inputs is None else keras.tree.flatten(inputs)
     inputs = structure.inputs_of(function) if inputs is None else inputs
     replaced = {} if given is own else dict(zip(map(id, own), given, strict=True))
-    origin = Origin.of_inputs(model, own, given, orders.word) if origin is None else origin
-    kept_alive = ordered(structure.calls_of(function))
-    masks = KeptMasks(kept_alive, replaced)
+    origin = InputOrigins.of_inputs(model, own, given, changes.verb) if origin is None else origin
+    calls = sort_calls(structure.calls_of(function))  # this list also keeps the calls alive, and so their ids valid
+    masks = _KeptMasks(calls, replaced)
     stale = {
         id(call)
-        for call in kept_alive
+        for call in calls
         if call.is_input and replaced.get(id(call.outputs[0]), call.outputs[0]) is not call.outputs[0]
     }
-
-    instead: dict[int, list[Any]] = {}  # by the id of a call, the calls of the same op that were made in its place
+    new_calls: dict[int, list[Any]] = {}  # by the id of an old call, the calls of the same op that replace it
 
     def successor(tensor: Any) -> Any:
         return replaced.get(id(tensor), tensor)
 
-    for call in kept_alive:
-        concerned = orders.concern(call)
+    for call in calls:
+        concerned = changes.concerns(call)
         if call.is_input and concerned:
             first = successor(call.outputs[0])
-            replaced[id(call.outputs[0])] = orders.at(call).led_on(first, _Maker(origin, call, orders, call_op))
+            replaced[id(call.outputs[0])] = changes.at(call).append_layers(
+                first, _Maker(origin, call, changes, call_op)
+            )
         if call.is_input or not (concerned or any(id(tensor) in replaced for tensor in call.input_tensors)):
             continue
         stale.add(id(call))
         if id(call.outputs[0]) in replaced:
-            continue  # a mask that was needed before its turn
-        op = orders.swap.get(id(call.operation), call.operation)
+            continue  # a mask that was needed earlier
+        op = changes.swap.get(id(call.operation), call.operation)
         args, kwargs = arguments_of(call, replaced)
         if op is not call.operation:
-            kwargs = accepted(op, kwargs, mask_was_passed=("mask", "explicit") in mask_kinds(call))
+            kwargs = accepted_arguments(op, kwargs, mask_was_passed=("mask", "explicit") in mask_kinds(call))
         origin.follow(call)
         if op is call.operation and structure.function_of(op) is not None:
-            fitting = origin.fit.inputs_for(call, args, kwargs)
-            if orders.refit is not None:
-                fitting = orders.refit.inputs_for(op, args, kwargs, fitting)
+            fitting = origin.nested.inputs_for(call, args, kwargs)
+            if changes.refit is not None:
+                fitting = changes.refit.inputs_for(op, args, kwargs, fitting)
             if fitting is not None:
-                inner = Orders(refit=orders.refit, word=orders.word)
-                if orders.refit is not None:
-                    orders.refit.enter(op, origin.path_of(op))
-                yield rebuild(op, fitting, origin=origin.inside(call), orders=inner)
-                if orders.refit is not None:
-                    orders.refit.leave()
-        make = _Maker(origin, call, orders, call_op)
-        before = len(structure.calls_made(call.operation))
-        if id(call) in orders.calls:
-            outputs = orders.calls[id(call)].made(op, args, kwargs, make, successor)
+                inner = PendingChanges(refit=changes.refit, verb=changes.verb)
+                if changes.refit is not None:
+                    changes.refit.enter(op, origin.path_of(op))
+                yield rebuild(op, fitting, origin=origin.inside(call), changes=inner)
+                if changes.refit is not None:
+                    changes.refit.leave()
+        make = _Maker(origin, call, changes, call_op)
+        count = len(structure.calls_made(call.operation))
+        if id(call) in changes.calls:
+            outputs = changes.calls[id(call)].make_outputs(op, args, kwargs, make, successor)
         else:
             outputs = make(op, args, kwargs)
-        instead[id(call)] = structure.calls_made(call.operation)[before:]
-        found = keras.tree.flatten(outputs)
-        if len(found) < len(call.outputs):
-            _require(model, call, found, function, orders)
-        for old, new in zip(call.outputs, found, strict=False):
+        new_calls[id(call)] = structure.calls_made(call.operation)[count:]
+        tensors = keras.tree.flatten(outputs)
+        if len(tensors) < len(call.outputs):
+            _check_missing_unused(model, call, len(tensors), function, changes)
+        for old, new in zip(call.outputs, tensors, strict=False):
             replaced[id(old)] = new
             masks.keep(old, new)
     ops = list(function.operations)
-    rewire.forget_calls(ops, stale - spared - _calls_inside(ops), instead)
+    rewire.forget_calls(ops, stale - spared - calls_inside(ops), new_calls)
     outputs = keras.tree.map_structure(successor, structure.outputs_of(function))
-    with names_untouched(), rewire.unused_inputs_allowed(given), warnings.catch_warnings():
-        # About keys of a dict that are not the names of the inputs: the user was told when the model was made.
+    with keep_name_counters(), rewire.allow_unused_inputs(given), warnings.catch_warnings():
+        # Keras warned about dict keys that differ from the input names when the model was created.
         warnings.simplefilter("ignore")
         donor = keras.Model(inputs, outputs)
-    if isinstance(model, keras.Sequential):
-        if not rewire.is_sequence(donor):
-            donor.name = model.name  # no list of layers says what this model does
-            return donor
+    if not isinstance(model, keras.Sequential):
+        rewire.adopt_graph(model, donor)
+        rewire.replace_parts(model, replaced | changes.swap)
+    elif structure.is_sequence(donor):
         rewire.adopt_sequence(model, donor)
     else:
-        rewire.adopt_graph(model, donor)
-        rewire.replace_parts(model, replaced | orders.swap)
+        donor.name = model.name  # a list of layers can no longer describe this graph
+        return donor
     return model
 
 
-def _calls_inside(ops: list[Any]) -> set[int]:
-    """The ids of the calls of nested models. One that is called on its own input shares that with the graph around it."""
+def calls_inside(ops: list[Any]) -> set[int]:
+    """Return the ids of the calls of nested models on all levels; these may also be calls of the graph around them.
+
+    A nested model that is called on its own input shares the call of that input; a layer that was cut out of a nested model
+    may still be called in it.
+    """
     found: set[int] = set()
     waiting, seen = list(ops), set(map(id, ops))
     while waiting:
@@ -137,37 +167,37 @@ def _calls_inside(ops: list[Any]) -> set[int]:
         function = structure.function_of(op)
         if function is not None:
             found.update(map(id, structure.calls_of(function)))
-        parts = structure.inside(op)
+        parts = structure.ops_inside(op)
         waiting.extend(part for part in parts if id(part) not in seen)
         seen.update(map(id, parts))
     return found
 
 
 def arguments_of(call: Any, replaced: dict[int, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The call's arguments on the new tensors. In the place of masks that Keras found are those of the new tensors."""
+    """Return the arguments of a call on the new tensors, with the new tensors' masks where Keras had found the masks."""
 
     def swap(value: Any) -> Any:
         return replaced.get(id(value), value) if isinstance(value, keras.KerasTensor) else value
 
     args, kwargs = keras.tree.map_structure(swap, (tuple(call.arguments.args), dict(call.arguments.kwargs)))
     kinds = mask_kinds(call)
-    if kwargs and _written_by_keras(call, dict(kinds)):
-        # Keras will write it again. Given by hand, it would keep Keras from writing the mask down.
+    if kwargs and _added_by_keras(call, dict(kinds)):
+        # Keras adds them again. If they were passed, Keras would not record the mask.
         return args, {}
-    for place, kind in kinds:
+    for position, kind in kinds:
         if kind == "explicit":
             continue
         named = structure.arguments_by_name(call.operation, args, kwargs)
-        found = keras.tree.map_structure(structure.mask_of, named[mask_owner(list(named), place)])
-        if isinstance(place, str):
-            kwargs[place] = found
+        mask = keras.tree.map_structure(structure.mask_of, named[mask_owner(list(named), position)])
+        if isinstance(position, str):
+            kwargs[position] = mask
         else:
-            args = (*args[:place], found, *args[place + 1 :])
+            args = (*args[:position], mask, *args[position + 1 :])
     return args, kwargs
 
 
-def _written_by_keras(call: Any, kinds: dict[int | str, MaskKind]) -> bool:
-    """Whether the keyword arguments of a call are what Keras adds to a call on one tensor that has none."""
+def _added_by_keras(call: Any, kinds: dict[int | str, MaskKind]) -> bool:
+    """Return whether the keyword arguments are exactly those that Keras adds to a call on a single tensor."""
     if len(call.arguments.args) != 1 or not isinstance(call.operation, keras.Layer):
         return False
     given = dict(call.arguments.kwargs)
@@ -183,13 +213,13 @@ def _written_by_keras(call: Any, kinds: dict[int | str, MaskKind]) -> bool:
 
 
 class _Maker:
-    """Makes one call, and says who refused what."""
+    """Makes one call, and translates errors into one that names the layer and the input to blame."""
 
-    def __init__(self, origin: Origin, call: Any, orders: Orders, call_op: CallOp | None) -> None:
-        self._origin, self._call, self._orders, self._call_op = origin, call, orders, call_op
+    def __init__(self, origin: InputOrigins, call: Any, changes: PendingChanges, call_op: CallOp | None) -> None:
+        self._origin, self._call, self._changes, self._call_op = origin, call, changes, call_op
 
     def __call__(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        refit, path = self._orders.refit, self._origin.path_of(op)
+        refit, path = self._changes.refit, self._origin.path_of(op)
         try:
             if refit is not None:
                 refit.before(self._call, path, op, args, kwargs)
@@ -204,16 +234,72 @@ class _Maker:
             raise self._origin.refusal(self._call, op, (args, kwargs), error) from error
 
 
-def _require(model: Any, call: Any, found: list[Any], function: Any, orders: Orders) -> None:
-    """Fewer outputs than before are an error where one of the missing ones is used."""
+def _check_missing_unused(model: Any, call: Any, count: int, function: Any, changes: PendingChanges) -> None:
+    """Raise if a call gave fewer outputs than before and one of the missing outputs is used."""
     used = {id(tensor) for other in structure.calls_of(function) for tensor in other.input_tensors}
     used |= {id(tensor) for tensor in keras.tree.flatten(structure.outputs_of(function))}
-    for index in range(len(found), len(call.outputs)):
+    for index in range(count, len(call.outputs)):
         if id(call.outputs[index]) in used:
             raise RebuildError(
-                f"Cannot {'edit' if orders.word == 'edit' else 'clone'} '{model.name}': output {index} of '{structure.name_of(call.operation)}' could not be computed.",
-                expected=f"{len(call.outputs)} outputs, as the original has",
-                found=f"{len(found)}",
+                f"Cannot {'edit' if changes.verb == 'edit' else 'clone'} '{model.name}': output {index} of "
+                f"'{structure.name_of(call.operation)}' is used but missing.",
+                expected=f"{len(call.outputs)} outputs, as in the original",
+                found=f"{count}",
                 fix="return as many outputs as the graph uses.",
                 path=structure.name_of(call.operation),
             )
+
+
+class _KeptMasks:
+    """Masks of a rebuilt graph, made by the ops that made them before where nothing about them changed.
+
+    A layer that is called again makes its mask again, with new ops under new names. Where the new mask is made in the same way
+    as the old one, the old ops are called instead: the graph keeps its ops, and an explicit use of the same mask stays one.
+
+    Args:
+        calls: The calls of the graph before the rebuild.
+        replaced: By the id of an old tensor, its successor; calls made here are added.
+    """
+
+    def __init__(self, calls: list[Any], replaced: dict[int, Any]) -> None:
+        self._replaced = replaced
+        self._position = {id(call): number for number, call in enumerate(calls)}
+        self._call_of = {id(tensor): call for call in calls for tensor in call.outputs}
+        taken = (tensor for call in calls for tensor in call.input_tensors)
+        self._masks = [t for t in taken if t.dtype == "bool" and id(t) in self._call_of]
+
+    def keep(self, old: Any, new: Any) -> None:
+        """Let a new tensor carry the mask of its predecessor, made again, if its own is made in the same way."""
+        carried, found = structure.mask_of(old), structure.mask_of(new)
+        if carried is None or found is None:
+            return
+        recorded = carried
+        if id(carried) not in self._call_of:
+            # In a loaded model, the mask that a tensor carries is not the object that calls take.
+            recorded = next((other for other in self._masks if computed_alike(carried, other)), None)
+        if recorded is None or not computed_alike(recorded, found, self._replaced):
+            return
+        needed = self._needed(recorded)
+        if any(isinstance(call.operation, keras.Layer) for call in needed):
+            return  # that layer is called later
+        for call in needed:
+            args, kwargs = keras.tree.map_structure(self._successor, (call.arguments.args, call.arguments.kwargs))
+            made = keras.tree.flatten(call.operation(*args, **kwargs))
+            self._replaced.update(zip(map(id, call.outputs), made, strict=True))
+        structure.set_mask(new, self._successor(recorded))
+
+    def _needed(self, mask: Any) -> list[Any]:
+        """Return the calls that a mask is made by and that have not been made again, in order."""
+        found: dict[int, Any] = {}
+        waiting = [mask]
+        while waiting:
+            tensor = waiting.pop()
+            call = self._call_of.get(id(tensor))
+            if call is None or call.is_input or id(tensor) in self._replaced or id(call) in found:
+                continue
+            found[id(call)] = call
+            waiting.extend(call.input_tensors)
+        return sorted(found.values(), key=lambda call: self._position[id(call)])
+
+    def _successor(self, value: Any) -> Any:
+        return self._replaced.get(id(value), value) if isinstance(value, keras.KerasTensor) else value

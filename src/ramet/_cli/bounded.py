@@ -1,6 +1,6 @@
-"""A safety net for reading files: limits on memory and processor time that depend on the size of the files.
+"""Limits on memory and processor time for reading files, which depend on the size of the files.
 
-Readers count what they build from a file, and stop at their own limits. This net catches what they do not count.
+Readers count what they build from a file and stop at their own limits. These limits catch what the readers do not count.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import FrameType
 
-from ramet._cli.terminal import one_line
 from ramet._files import Limits
+from ramet._report import escape
 from ramet.errors import OutOfBudgetError
 
 __all__ = ["bounded"]
 
-_FIX = "treat the file as broken, or as an attack; read it in Python, with ramet's own functions, if you trust it."
-# Seconds of processor time after which a command that continues is stopped again.
+_FIX = "treat the file as broken or hostile; if you trust it, read it in Python with ramet's functions."
+# Seconds of processor time after which a command that did not stop is interrupted again.
 _AGAIN = 0.2
 
 
@@ -43,7 +43,7 @@ def bounded(paths: Iterable[Path], limits: Limits | None = None) -> Iterator[Non
         os.environ.setdefault(name, "1")
     files = list(paths)
     allowed = (limits or Limits()).within(sum(map(_size, files)))
-    names = ", ".join(f"'{one_line(path.name)}'" for path in files)
+    names = ", ".join(f"'{escape(path.name)}'" for path in files)
     try:
         with _memory(allowed.memory), _time(allowed.seconds):
             yield
@@ -52,11 +52,11 @@ def bounded(paths: Iterable[Path], limits: Limits | None = None) -> Iterator[Non
         if isinstance(error, SystemError) and not isinstance(error.__cause__, _OutOfTime):
             raise
         raise OutOfBudgetError(
-            f"Cannot read {names}: that takes more than {allowed.seconds:,} seconds of processor time.", fix=_FIX
+            f"Cannot read {names}: it takes more than {allowed.seconds:,} seconds of processor time.", fix=_FIX
         ) from None
     except MemoryError:
         raise OutOfBudgetError(
-            f"Cannot read {names}: that takes more than {allowed.memory:,} bytes of memory.", fix=_FIX
+            f"Cannot read {names}: it takes more than {allowed.memory:,} bytes of memory.", fix=_FIX
         ) from None
 
 
@@ -68,7 +68,7 @@ def _size(path: Path) -> int:
         shards = path.parent.glob(glob.escape(path.name.removesuffix(".weights.json")) + "_*.weights.h5")
         beside = shards if path.name.endswith(".weights.json") else ()
         return path.stat().st_size + sum(item.stat().st_size for item in beside)
-    except OSError:  # whoever reads it says what is wrong with it
+    except OSError:  # the reader reports the problem
         return 0
 
 
@@ -77,7 +77,7 @@ def _memory(most: int) -> Iterator[None]:
     try:
         import resource
 
-        # What the process uses already. Only Linux reports it, and only Linux enforces this limit.
+        # The memory in use already. Only Linux reports it, and only Linux enforces this limit.
         taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     except (ImportError, OSError):
         yield

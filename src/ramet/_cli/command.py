@@ -1,12 +1,64 @@
-"""What a command is made of."""
+"""The parts of a command: its description, its exit codes, and the arguments that several commands share."""
 
 from __future__ import annotations
 
 import argparse
+import enum
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Command"]
+from ramet._cli.output import check_target, print_message
+from ramet._report import escape
+from ramet.errors import ArgumentError, FormatError, ModelFileError, RametError, RecipeError, UnsafeFileError
+
+if TYPE_CHECKING:
+    from ramet._draw import Picture
+
+__all__ = [
+    "ANY_FILE",
+    "BACKENDS",
+    "MODEL_FILE",
+    "Command",
+    "ExitCode",
+    "add_backend",
+    "add_drawing",
+    "add_loading",
+    "check_drawing",
+    "code_of",
+    "comma_list",
+    "direction",
+    "file_name",
+    "loading_arguments",
+    "save_picture",
+]
+
+BACKENDS = ("jax", "torch", "tensorflow")
+# Help texts of arguments.
+ANY_FILE = "a .keras file or folder, a .weights.h5 or .weights.json file, or an .h5 file of Keras 2"
+MODEL_FILE = "a .keras file, or an .h5 file of Keras 2"
+_PICTURES = (".html", ".svg", ".png", ".pdf")
+
+
+class ExitCode(enum.IntEnum):
+    """The exit codes of every command."""
+
+    DONE = 0  # success; for diff and verify, equal; for scan, not unsafe
+    DIFFERENT = 1  # different, a failed check, or a file that is not safe to load
+    USAGE = 2  # wrong arguments, or an operation that this model does not support
+    FILE = 3  # a file is missing, or cannot be read or written
+    BUG = 4  # a bug in ramet
+    # As a shell reports a program that was ended by a signal.
+    INTERRUPTED = 130
+    BROKEN_PIPE = 141
+
+
+def code_of(error: RametError) -> ExitCode:
+    """Return the exit code for an error."""
+    if isinstance(error, UnsafeFileError):
+        return ExitCode.DIFFERENT
+    return ExitCode.FILE if isinstance(error, ModelFileError | RecipeError | FormatError) else ExitCode.USAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,12 +66,12 @@ class Command:
     """One command of the program.
 
     Attributes:
-        name: What is typed.
+        name: The name of the command.
         summary: One line for the list of commands.
-        about: What it does, and what its exit code says.
-        examples: Lines that can be typed, each with what it is for.
-        add_arguments: Adds its own arguments to its parser.
-        run: Carries it out; answers with the exit code.
+        about: The description, including the exit code.
+        examples: Command lines, each with its purpose.
+        add_arguments: Adds the arguments of the command to its parser.
+        run: Runs the command and returns the exit code.
     """
 
     name: str
@@ -36,3 +88,113 @@ class Command:
         for line, purpose in self.examples:
             lines += [f"  {line}", f"      {purpose}"]
         return "\n".join(lines)
+
+
+# Types of arguments.
+
+
+def file_name(text: str) -> Path:
+    """Return the path of a file. Standard input and output cannot be read twice, or replaced as a whole."""
+    if text == "-":
+        raise argparse.ArgumentTypeError("'-' is not supported: standard input and output cannot be used; name a file")
+    if not text or "\0" in text:
+        raise argparse.ArgumentTypeError(f"'{escape(text)}' is not a file name")
+    return Path(text)
+
+
+def comma_list(text: str) -> list[str]:
+    """Return names separated by commas."""
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise argparse.ArgumentTypeError(f"'{escape(text)}' contains an empty name")
+    return names
+
+
+# Options of commands that load a model.
+
+
+def add_backend(parser: argparse._ActionsContainer) -> None:
+    """Add `--backend`."""
+    parser.add_argument(
+        "--backend", choices=BACKENDS, help="the backend of Keras; default: as set by KERAS_BACKEND or keras.json"
+    )
+
+
+def add_loading(parser: argparse.ArgumentParser) -> None:
+    """Add the options of commands that load a model."""
+    group = parser.add_argument_group("loading")
+    add_backend(group)
+    group.add_argument(
+        "--import",
+        dest="modules",
+        metavar="MODULE",
+        action="append",
+        default=[],
+        help="import this module before loading: it defines classes or functions that the model uses, and is trusted. "
+        "Can be repeated",
+    )
+    group.add_argument(
+        "--no-compile", action="store_true", help="load layers and weights only, without optimizer, loss and metrics"
+    )
+    group.add_argument(
+        "--trust", action="store_true", help="load the file even if the scan finds code in it, which may then run"
+    )
+
+
+def loading_arguments(options: argparse.Namespace) -> list[str]:
+    """Return the options of `add_loading`, except the backend, as arguments for another process."""
+    flags = {"--no-compile": options.no_compile, "--trust": options.trust}
+    return [*(f"--import={name}" for name in options.modules), *(flag for flag, is_set in flags.items() if is_set)]
+
+
+# Options of commands that write a picture.
+
+
+def add_drawing(parser: argparse.ArgumentParser, group: argparse._ActionsContainer, purpose: str) -> None:
+    """Add the options of commands that write a picture.
+
+    Args:
+        parser: The parser of the command.
+        group: The parser, or the group of mutually exclusive options, that gets `--draw`.
+        purpose: The help of `--draw`.
+    """
+    group.add_argument(
+        "--draw",
+        "--html",
+        dest="picture",
+        type=file_name,
+        metavar="OUT",
+        help=f"{purpose}: an interactive page (.html), or a drawing (.svg, .png, .pdf)",
+    )
+    drawing = parser.add_argument_group("drawing")
+    drawing.add_argument("--rankdir", choices=("TB", "LR"), help="draw from top to bottom, or from left to right")
+    drawing.add_argument("--columns", type=int, metavar="N", help="fold a long picture into this many columns")
+    drawing.add_argument("--scale", type=float, metavar="S", help="pixels per unit of a .png file; default: 2")
+
+
+def check_drawing(options: argparse.Namespace) -> None:
+    """Raise an error, before any work is done, if the picture could not be written in the end."""
+    if options.picture is None:
+        for name in ("rankdir", "columns", "scale"):
+            if getattr(options, name) is not None:
+                raise ArgumentError(
+                    f"Cannot use --{name}: no picture is drawn.", fix=f"add --draw model.svg, or leave out --{name}."
+                )
+        return
+    check_target(options.picture, *_PICTURES)
+    from ramet._draw import check_direction
+    from ramet._draw import check_target as check_picture
+
+    check_picture(options.picture, options.scale)
+    check_direction(**direction(options))
+
+
+def direction(options: argparse.Namespace) -> dict[str, Any]:
+    """Return `rankdir` and `columns` as arguments of `draw_graph`."""
+    return {"rankdir": options.rankdir or "TB", "columns": 1 if options.columns is None else options.columns}
+
+
+def save_picture(picture: Picture, options: argparse.Namespace) -> None:
+    """Write the picture, and print its name."""
+    picture.save(options.picture, scale=options.scale)
+    print_message(f"wrote {escape(str(options.picture))}")

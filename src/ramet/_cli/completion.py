@@ -1,4 +1,4 @@
-"""Scripts that complete the words of a command line, made from the parser: they start no Python at a key."""
+"""Shell completion: scripts made from the parser, which do not start Python on each key press."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Values: TypeAlias = Literal["none", "any", "file"] | tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Option:
-    """One option, and what may stand behind it."""
+    """One option and its possible values."""
 
     names: tuple[str, ...]
     about: str
@@ -32,7 +32,7 @@ class _Word:
 
 
 def completion(parser: argparse.ArgumentParser, shell: str) -> str:
-    """The script for a shell: "bash", "zsh" or "fish"."""
+    """Return the script for a shell: "bash", "zsh" or "fish"."""
     write: dict[str, Callable[[tuple[_Option, ...], list[_Word]], Iterator[str]]] = {
         "bash": _bash,
         "zsh": _zsh,
@@ -72,7 +72,7 @@ def _bash(options: tuple[_Option, ...], commands: list[_Word]) -> Iterator[str]:
     for name, values in chosen.items():
         if isinstance(values, tuple):
             yield f'        {name}) words="{" ".join(values)}" ;;'
-    # Nothing to offer: bash then completes names of files.
+    # Without words, bash completes file names.
     yield f"        {'|'.join(name for name, values in chosen.items() if values in ('any', 'file'))}) return ;;"
     yield "    esac"
     yield '    if [ -z "$words" ]; then'
@@ -116,8 +116,8 @@ def _zsh(options: tuple[_Option, ...], commands: list[_Word]) -> Iterator[str]:
 def _zsh_option(option: _Option) -> str:
     about = option.about.replace("[", "\\[").replace("]", "\\]").replace(":", "\\:")
     values = {"none": "", "any": ":value: ", "file": ":file:_files"}
-    behind = f":value:({' '.join(option.values)})" if isinstance(option.values, tuple) else values[option.values]
-    return " ".join(_quoted(f"{name}[{about}]{behind}") for name in option.names)
+    suffix = f":value:({' '.join(option.values)})" if isinstance(option.values, tuple) else values[option.values]
+    return " ".join(_quoted(f"{name}[{about}]{suffix}") for name in option.names)
 
 
 def _fish(options: tuple[_Option, ...], commands: list[_Word]) -> Iterator[str]:
@@ -135,8 +135,8 @@ def _fish_option(option: _Option, when: str) -> str:
     names = [f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in option.names]
     values = {"none": "", "any": " -x", "file": " -r -F"}
     chosen = f" -x -a {_quoted(' '.join(option.values))}" if isinstance(option.values, tuple) else ""
-    behind = chosen or values[str(option.values)]
-    return f"complete -c ramet -n {_quoted(when)} {' '.join(names)}{behind} -d {_quoted(option.about)}"
+    suffix = chosen or values[str(option.values)]
+    return f"complete -c ramet -n {_quoted(when)} {' '.join(names)}{suffix} -d {_quoted(option.about)}"
 
 
 def _names(options: tuple[_Option, ...]) -> list[str]:
@@ -144,5 +144,5 @@ def _names(options: tuple[_Option, ...]) -> list[str]:
 
 
 def _quoted(text: str) -> str:
-    """The text as one word of any of these shells; none of our texts ends in a backslash."""
+    """Quote a text as one word for any of these shells; none of the texts ends in a backslash."""
     return "'" + text.replace("'", "'\"'\"'") + "'"

@@ -1,4 +1,4 @@
-"""The demo in a terminal."""
+"""The demo: its two models, cloned by ramet and by Keras, and the table on a terminal."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
+import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
@@ -15,12 +16,56 @@ from rich.table import Table
 from rich.text import Text
 
 import ramet
-from ramet._cli.demo_models import FOUNDING_SOURCE, founding_model, real_model
 from ramet._verify import Check
+
+FOUNDING_SOURCE = """\
+inputs = keras.Input((4,))
+a, b   = Lambda(lambda x: [x + 1, x])(inputs)   # two outputs, no mask support
+c, d   = Swap()([a, b])
+model  = keras.Model(inputs, Add()([c, d]))"""
+
+
+class Swap(keras.layers.Layer):  # type: ignore[misc]  # Keras ships no types
+    """A layer that returns its two inputs in reverse order."""
+
+    def call(self, inputs: Any) -> Any:
+        """Return the second input, then the first."""
+        first, second = inputs
+        return [second, first]
+
+
+def founding_model() -> Any:
+    """Return the model of keras#12202, with a layer of two outputs that does not support masks."""
+    inputs = keras.Input((4,), name="inputs")
+    a, b = keras.layers.Lambda(lambda x: [x + 1, x], name="two_outputs")(inputs)
+    c, d = Swap(name="swap")([a, b])
+    model = keras.Model(inputs, keras.layers.Add(name="sum")([c, d]), name="founding")
+    model.compile(loss="mse")
+    return model
+
+
+def real_model() -> Any:
+    """Return MobileNetV2 with random weights, its first half frozen, trained for two steps."""
+    model = keras.applications.MobileNetV2(input_shape=(32, 32, 3), weights=None, classes=10)
+    for layer in model.layers[:80]:
+        layer.trainable = False
+    model.compile(keras.optimizers.Adam(1e-3), "sparse_categorical_crossentropy", metrics=["accuracy"])
+    images, labels = batch_for(model)
+    model.fit(images, labels, batch_size=4, verbose=0)
+    return model
+
+
+def batch_for(model: Any, size: int = 8) -> tuple[Any, Any]:
+    """Return a batch to train the model with."""
+    random = np.random.default_rng(1)
+    x = random.normal(size=(size, *model.input_shape[1:])).astype("float32")
+    if len(model.input_shape) == 4:
+        return x, random.integers(0, 10, size)
+    return x, random.normal(size=(size, *model.output_shape[1:])).astype("float32")
 
 
 def run(console: Console | None = None) -> int:
-    """Show the demo; 0 if every twin was exact."""
+    """Show the demo and return its exit code: 0 if every twin is exact."""
     console = console or Console()
     console.print()
     console.print(
@@ -39,7 +84,7 @@ def run(console: Console | None = None) -> int:
     verdict = (
         "[bold green]Every twin passes every check.[/]" if exact else "[bold red]A twin differs. This is a bug.[/]"
     )
-    console.print(verdict, "Yours next:  [bold]twin = ramet.clone(model)[/]\n")
+    console.print(verdict, "Try it on your own model:  [bold]twin = ramet.clone(model)[/]\n")
     return 0 if exact else 1
 
 
@@ -51,11 +96,11 @@ def _show(console: Console, make: Callable[[], Any]) -> bool:
         theirs, theirs_ms = _cloned(_clone_by_keras, original)
     with console.status("verifying ...") as status:
 
-        def tell(name: str, number: int, of: int) -> None:
-            status.update(f"verifying {name} ({number + 1} of {of}) ...")
+        def update(name: str, number: int, total: int) -> None:
+            status.update(f"verifying {name} ({number + 1} of {total}) ...")
 
-        report = ramet.verify(original, ours, progress=tell)
-        other = None if isinstance(theirs, Exception) else ramet.verify(original, theirs, progress=tell)
+        report = ramet.verify(original, ours, progress=update)
+        other = None if isinstance(theirs, Exception) else ramet.verify(original, theirs, progress=update)
     failed = isinstance(theirs, Exception)
     table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold", pad_edge=False)
     for header in ("", "  ramet.clone", "" if failed else "  clone_model + set_weights"):
@@ -70,14 +115,14 @@ def _show(console: Console, make: Callable[[], Any]) -> bool:
     return report.ok
 
 
-def _cloned(how: Callable[[Any], Any], original: Any) -> tuple[Any, float]:
-    """A clone, or the error, and the milliseconds of the second try: the first loads and compiles what both need."""
+def _cloned(function: Callable[[Any], Any], original: Any) -> tuple[Any, float]:
+    """Return a clone, or the error, and the milliseconds of the second call: the first one imports and compiles things."""
     try:
-        how(original)
-    except Exception as error:  # noqa: BLE001  # what Keras raises is what the demo shows
+        function(original)
+    except Exception as error:  # noqa: BLE001  # the demo shows whatever Keras raises
         return error, 0.0
     start = time.perf_counter()
-    clone = how(original)
+    clone = function(original)
     return clone, (time.perf_counter() - start) * 1000
 
 
@@ -94,7 +139,7 @@ def _cell(check: Check | None) -> Text:
         return Text(f"- {check.reason}", style="dim")
     if check.outcome == "passed":
         return Text(f"✓ {check.summary}", style="green")
-    return Text(f"✗ {check.summary}; first, {check.differences[0]}", style="red")
+    return Text(f"✗ {check.summary}; first: {check.differences[0]}", style="red")
 
 
 def _first_words(error: Exception) -> str:

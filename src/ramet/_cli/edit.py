@@ -1,52 +1,49 @@
-"""`ramet edit`: a recipe carried out on the model in a file."""
+"""`ramet edit`: apply a recipe to a model and write the result."""
 
 from __future__ import annotations
 
 import argparse
 import json
 
-from ramet._cli.command import Command
-from ramet._cli.exit_code import ExitCode
-from ramet._cli.option import add_loading, add_seed, file_name
-from ramet._cli.terminal import Progress, one_line, say
-from ramet._cli.writing import check_target, written_beside
+from ramet._cli.command import MODEL_FILE, Command, ExitCode, add_loading, file_name
+from ramet._cli.loading import checked, import_modules, live, load, parameters_of
+from ramet._cli.output import check_target, print_report, print_result, written_beside
+from ramet._report import ProgressBar, count, escape
 from ramet.errors import ArgumentError
 
 __all__ = ["COMMAND"]
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", type=file_name, metavar="in", help="the model: a .keras file, or a .h5 of Keras 2")
+    parser.add_argument("source", type=file_name, metavar="in", help=f"the model: {MODEL_FILE}")
     parser.add_argument(
         "target", type=file_name, metavar="out", nargs="?", help="the .keras file to write; not needed with --plan"
     )
     parser.add_argument(
-        "--recipe", type=file_name, metavar="TOML", required=True, help="the edits, as docs/recipes.md tells"
+        "--recipe", type=file_name, metavar="TOML", required=True, help="the edits; see docs/recipes.md"
     )
     parser.add_argument(
-        "--plan", action="store_true", help="only say what each edit would touch and skip; write nothing"
+        "--plan", action="store_true", help="only print what each edit would change and skip; write nothing"
     )
-    add_seed(parser, "make the weights of new layers repeatable")
+    parser.add_argument("--seed", type=int, metavar="N", help="the seed of the weights of new layers")
     parser.add_argument(
         "--unsaved",
         action="store_true",
-        help="allow edits inside a class that makes its own parts, and would make the old ones when it is loaded",
+        help="allow edits that the saved file would lose, inside a class that creates its own layers",
     )
-    parser.add_argument("--json", action="store_true", help="the plan, and what was written, as JSON")
+    parser.add_argument("--json", action="store_true", help="print the plan and a summary of the output as JSON")
     add_loading(parser)
 
 
 def _run(options: argparse.Namespace) -> int:
-    from ramet._cli.loading import checked, import_modules, live, load, parameters_of
-
     if not options.plan:
         if options.target is None:
             raise ArgumentError(
-                "Cannot edit the model: there is no file to write it to.",
-                fix="name one, ramet edit in.keras out.keras --recipe ..., or ask for the --plan only.",
+                "Cannot edit the model: the output file is missing.",
+                fix="name it, ramet edit in.keras out.keras --recipe ..., or add --plan.",
             )
         check_target(options.target, ".keras")
-    with live(options), Progress(6) as progress:
+    with live(options), ProgressBar(6) as progress:
         progress.step(f"scanning {options.source}")
         with checked([options.source], options) as (source,):
             progress.step("starting Keras")
@@ -59,30 +56,34 @@ def _run(options: argparse.Namespace) -> int:
             model = load(source, options, custom)
         progress.step("editing")
         plan = ramet.plan(model, recipe)
-        record = json.loads(plan.to_json())
-        text = plan.to_text()
+        written = None
         if not options.plan:
             edited = ramet.edit(model, recipe, seed=options.seed, unsaved=options.unsaved)
             progress.step(f"writing {options.target}")
             with written_beside(options.target) as beside:
                 edited.save(beside)
-            parameters = parameters_of(model), parameters_of(edited)
-            record["written"] = {"target": str(options.target), "name": edited.name, "parameters": parameters[1]}
-            count = f"{parameters[1]:,} parameters ({parameters[1] - parameters[0]:+,})"
-            text += "\n\n" + one_line(f"{options.target}: {edited.name} ({type(edited).__name__}), {count}")
-    say(json.dumps(record, indent=1) if options.json else text)
+            before, after = parameters_of(model), parameters_of(edited)
+            written = {"target": str(options.target), "name": edited.name, "parameters": after}
+    if options.json:
+        record = json.loads(plan.to_json())
+        print_result(json.dumps(record | ({"written": written} if written else {}), indent=1))
+        return ExitCode.DONE
+    print_report(plan.__report__(), options)
+    if written:
+        size = f"{count(after, 'parameter')} ({after - before:+,})"
+        print_result("\n" + escape(f"{options.target}: {edited.name} ({type(edited).__name__}), {size}"))
     return ExitCode.DONE
 
 
 COMMAND = Command(
     "edit",
-    "carry out a recipe on a model, and write the result to another file",
-    "Load a model, carry out the edits of a recipe on a twin of it, and write that. The file is scanned first, and\n"
-    "refused if it is not safe to load. The output appears whole or not at all.",
+    "apply a recipe to a model, and write the result to another file",
+    "Load a model, apply the edits of a recipe to a twin of it, and write the twin. The file is scanned first, and\n"
+    "refused if it is not safe to load. The output file is written completely or not at all.",
     (
-        ("ramet edit model.keras --recipe slim.toml --plan", "what each edit would touch, and what it skips and why"),
-        ("ramet edit model.keras slim.keras --recipe slim.toml", "do it"),
-        ("ramet diff model.keras slim.keras", "what has changed"),
+        ("ramet edit model.keras --recipe slim.toml --plan", "what each edit would change, what it skips, and why"),
+        ("ramet edit model.keras slim.keras --recipe slim.toml", "apply the edits"),
+        ("ramet diff model.keras slim.keras", "show the changes"),
     ),
     _add_arguments,
     _run,

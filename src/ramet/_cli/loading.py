@@ -1,4 +1,4 @@
-"""The way to a live model: choose a backend, import the user's modules, scan the file, load it."""
+"""From a file to a live model: choose a backend, import the user's modules, scan the file, load it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ import importlib
 import importlib.util
 import json
 import os
+import re
 import sys
 import types
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ramet._cli.option import BACKENDS
-from ramet._cli.terminal import one_line, tell
+from ramet._cli.command import BACKENDS
+from ramet._cli.output import print_message
+from ramet._report import escape, joined
 from ramet.errors import ArgumentError, ModelFileError, UnsafeFileError
 
 if TYPE_CHECKING:
@@ -25,48 +27,67 @@ if TYPE_CHECKING:
 __all__ = ["checked", "choose_backend", "import_modules", "live", "load", "load_alike", "parameters_of"]
 
 
+_LONGEST = 200
+# Raw TensorFlow operations in a functional model of Keras 2.
+_RAW_OPERATIONS = frozenset({"TFOpLambda", "SlicingOpLambda", "TensorFlowOpLayer", "ClassMethod", "InstanceMethod"})
+
+_SETTINGS = (
+    re.compile(r"Unrecognized keyword arguments? passed to (?P<cls>\w+): \{(?P<keys>[^}]*)\}"),
+    re.compile(r"(?P<cls>\w+)\.__init__\(\) got an unexpected keyword argument (?P<keys>'\w+')"),
+    re.compile(r"(?P<cls>)Argument\(s\) not recognized: \{(?P<keys>[^}]*)\}"),
+)
+_UNKNOWN = (
+    re.compile(r"Unknown (?P<kind>[\w ]+?): '?(?P<name>[\w.>]+)'?"),
+    re.compile(r"Could not locate (?P<kind>class|function) '(?P<name>[^']+)'"),
+    re.compile(r"Could not deserialize (?P<kind>class|function) '(?P<name>[^']+)'"),
+    re.compile(r"(?P<kind>)Could not deserialize '(?P<name>[^']+)'"),
+    re.compile(r"Could not interpret (?P<kind>\w+) identifier: (?P<name>\w+)"),
+)
+_KEY = re.compile(r"'(\w+)'")
+
+
 @contextlib.contextmanager
 def live(options: argparse.Namespace) -> Iterator[None]:
-    """Keras on the backend asked for. What libraries print inside is talk, and warnings take a line each."""
+    """Run a block with Keras on the chosen backend. Output of libraries goes to standard error, one line per warning."""
     choose_backend(options.backend)
     with contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():
-        warnings.showwarning = _tell_warning  # type: ignore[assignment]  # takes whatever comes behind the message
+        warnings.showwarning = _print_warning  # type: ignore[assignment]  # accepts any further arguments
         yield
 
 
-def _tell_warning(message: Warning | str, *_: object) -> None:
-    tell(f"warning: {' '.join(str(message).split())}")
+def _print_warning(message: Warning | str, *_: object) -> None:
+    print_message(f"warning: {' '.join(str(message).split())}")
 
 
-def choose_backend(asked: str | None) -> None:
-    """Have Keras run on a backend, once it is imported; an installed one, if nobody has said which."""
+def choose_backend(wanted: str | None) -> None:
+    """Select the backend for Keras before it is imported; by default one that is installed."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     loaded = sys.modules.get("keras")
     if loaded is not None:
         running = loaded.backend.backend()
-        if asked not in (None, running):
+        if wanted not in (None, running):
             raise ArgumentError(
-                f"Cannot use the backend '{asked}': Keras runs on '{running}' in this process already.",
-                fix="run the command in a process of its own.",
+                f"Cannot use the backend '{wanted}': Keras already runs on '{running}' in this process.",
+                fix="run the command in a separate process.",
             )
         return
-    if asked is None:
-        # Keras begins with TensorFlow where nobody has said anything, also where only another one is installed.
-        wanted = os.environ.get("KERAS_BACKEND") or _configured()
+    if wanted is None:
+        # By default Keras uses TensorFlow, even if only another backend is installed.
+        configured = os.environ.get("KERAS_BACKEND") or _configured()
         installed = [name for name in BACKENDS if _is_installed(name)]
-        if wanted in BACKENDS and wanted not in installed and installed:
+        if configured in BACKENDS and configured not in installed and installed:
             os.environ["KERAS_BACKEND"] = installed[0]
-            tell(f"using the backend {installed[0]}: {wanted} is not installed.")
+            print_message(f"using the backend {installed[0]}: {configured} is not installed.")
         return
-    if not _is_installed(asked):
+    if not _is_installed(wanted):
         raise ArgumentError(
-            f"Cannot use the backend '{asked}': it is not installed.", fix=f"pip install 'ramet[{asked}]'."
+            f"Cannot use the backend '{wanted}': it is not installed.", fix=f"pip install 'ramet[{wanted}]'."
         )
-    os.environ["KERAS_BACKEND"] = asked
+    os.environ["KERAS_BACKEND"] = wanted
 
 
 def _configured() -> str:
-    """The backend in Keras' own settings file."""
+    """Return the backend in Keras' own settings file."""
     home = Path(os.environ.get("KERAS_HOME") or Path("~/.keras").expanduser())
     try:
         settings = json.loads((home / "keras.json").read_text())
@@ -81,10 +102,10 @@ def _is_installed(backend: str) -> bool:
 
 
 def import_modules(names: list[str]) -> dict[str, Any]:
-    """The user's classes and functions by name, from the modules given with `--import`."""
+    """Return the user's classes and functions by name, from the modules given with `--import`."""
     folder = str(Path.cwd())
     if names and folder not in sys.path and "" not in sys.path:
-        # Last, so that a file there never stands in for a module of Python's.
+        # Last, so that a file there never replaces a module of Python.
         sys.path.append(folder)
     found: dict[str, Any] = {}
     for name in names:
@@ -92,18 +113,18 @@ def import_modules(names: list[str]) -> dict[str, Any]:
             module = importlib.import_module(name)
         except Exception as error:
             raise ArgumentError(
-                f"Cannot import '{one_line(name)}': it raised {type(error).__name__}.",
-                found=one_line(str(error).partition("\n")[0]),
-                fix="give the name of a module as Python imports it, from this folder or installed: --import my_layers.",
+                f"Cannot import '{escape(name)}': it raised {type(error).__name__}.",
+                found=escape(str(error).partition("\n")[0]),
+                fix="pass the name of a module in this folder or installed, as in an import statement: --import my_layers.",
             ) from error
         found |= _own_objects(module)
     return found
 
 
 def _own_objects(module: types.ModuleType) -> dict[str, Any]:
-    """The classes and functions that are at home in a module, or below it; what it only uses is somebody else's.
+    """Return the classes and functions that are defined in a module or below it, not those it imports.
 
-    Keras would take a function called `relu` for its own wherever a file says "relu": such names are left to Keras.
+    A function called `relu` would replace Keras' own wherever a file contains "relu", so such names are left out.
     """
     from ramet._files import is_known_name
 
@@ -118,7 +139,7 @@ def _own_objects(module: types.ModuleType) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def checked(paths: Sequence[Path], options: argparse.Namespace) -> Iterator[list[Path]]:
-    """Yield files to load: private copies that were scanned. Trusted files are used as they are."""
+    """Yield files to load: private copies that were scanned. With `--trust`, the files themselves."""
     from ramet._cli.bounded import bounded
     from ramet._files import private_copy, scan, unsafe_file
 
@@ -132,23 +153,23 @@ def checked(paths: Sequence[Path], options: argparse.Namespace) -> Iterator[list
             if not findings:
                 continue
             if not options.trust:
-                raise unsafe_file(path, findings, _way_out(path, findings))
-            more = f" and {len(findings) - 1} more" if len(findings) > 1 else ""
-            tell(f"trusted: {findings[0].what} ({findings[0].path or findings[0].place}){more}")
+                raise unsafe_file(path, findings, _fix(path, findings))
+            trusted = [f"{finding.what} ({finding.path or finding.place})" for finding in findings]
+            print_message(f"trusted: {joined(trusted, 1)}")
         yield files
 
 
-def _way_out(path: Path, findings: list[Finding]) -> str:
+def _fix(path: Path, findings: list[Finding]) -> str:
     classes = all(one.kind in ("class", "function") and one.severity == "trust" for one in findings)
-    how = "give the module that defines it with --import, or " if classes else ""
-    return f"look at `ramet scan {one_line(path.name)}`; then {how}load it all the same with --trust."
+    how = "pass the module that defines it with --import, or " if classes else ""
+    return f"run `ramet scan {escape(path.name)}`; then {how}load the file anyway with --trust."
 
 
 def _is_allowed(finding: Finding, options: argparse.Namespace) -> bool:
-    """Whether a finding is harmless here.
+    """Return whether a finding is harmless here.
 
-    Keras, since the oldest that ramet supports, takes classes and functions by name from its registry and from what it is handed:
-    from the modules that the user gave, that is, and from nowhere else.
+    All supported versions of Keras look up classes and functions by name only in their registry and among the objects they
+    are passed: that is, in the modules given with `--import`.
     """
     if finding.severity == "note":
         return True
@@ -156,38 +177,36 @@ def _is_allowed(finding: Finding, options: argparse.Namespace) -> bool:
 
 
 def load_alike(paths: list[Path], options: argparse.Namespace, custom: dict[str, Any]) -> Iterator[Any]:
-    """The live models in files, each with the random choices that a file does not keep made alike.
+    """Yield the models in files, each loaded from the same random seed.
 
-    A `Dropout` without a seed draws one whenever it is made. Two files of one model would never be equal otherwise.
+    A `Dropout` without a seed draws one whenever it is created. Otherwise two files of one model would never be equal.
     """
-    from ramet._keras import names_untouched, randomness_untouched, start_alike
+    from ramet._keras import keep_name_counters, keep_random_state, seed_generators
 
     for path in paths:
-        with names_untouched(), randomness_untouched():
-            start_alike(options.seed)
+        with keep_name_counters(), keep_random_state():
+            seed_generators(options.seed)
             model = load(path, options, custom)
         yield model
 
 
 def load(path: Path, options: argparse.Namespace, custom: dict[str, Any]) -> Any:
-    """The live model in a file; inside `live`."""
+    """Return the live model in a file. Call it inside `live`."""
     from ramet._files import read_archive
 
     with read_archive(path) as file:
         if file.kind == "weights":
             raise ModelFileError(
-                f"Cannot load '{one_line(path.name)}': it holds weights, and no model.",
-                fix="give the .keras file of the model.",
+                f"Cannot load '{escape(path.name)}': it contains weights, but no model.",
+                fix="pass the .keras file of the model.",
                 path=str(path),
             )
         import keras
 
-        from ramet._cli.load_problem import load_problem
-
         def loaded(*, compiled: bool) -> Any:
             objects = {**_optimizers(), **custom}
             with warnings.catch_warnings(), _guarded(path, options):
-                # Keras speaks to whoever wrote the model; whoever loads its file cannot change it.
+                # This warning is for the author of the model; the user who loads its file cannot change it.
                 warnings.filterwarnings("ignore", message="Do not pass an `input_shape`")
                 return keras.saving.load_model(path, objects, compile=compiled, safe_mode=not options.trust)
 
@@ -195,22 +214,22 @@ def load(path: Path, options: argparse.Namespace, custom: dict[str, Any]) -> Any
             return loaded(compiled=not options.no_compile)
         except UnsafeFileError:
             raise
-        except Exception as error:  # Keras raises anything
-            raise load_problem(path, file, keras.__version__, error, lambda: loaded(compiled=False)) from error
+        except Exception as error:  # Keras may raise anything
+            raise _load_error(path, file, keras.__version__, error, lambda: loaded(compiled=False)) from error
 
 
 def _guarded(path: Path, options: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
     if options.trust:
         return contextlib.nullcontext()
-    from ramet._keras import under_guard
+    from ramet._keras import guard_loading
 
-    return under_guard(path, "look at `ramet scan`; if you know what it does, load it all the same with --trust.")
+    return guard_loading(path, "run `ramet scan`; if you trust the file, load it anyway with --trust.")
 
 
 def _optimizers() -> dict[str, Any]:
-    """Keras' optimizers by name.
+    """Return Keras' optimizers by name.
 
-    Torch has classes of its own for some, which its files name. Other backends would import these, and could not train.
+    On torch, Keras has its own classes for some of them, which files name. Other backends would import these and fail.
     """
     import keras
 
@@ -220,7 +239,100 @@ def _optimizers() -> dict[str, Any]:
 
 
 def parameters_of(model: Any) -> int:
-    """How many numbers the weights of a live model hold."""
+    """Return the number of parameters of a live model."""
     import math
 
     return sum(math.prod(weight.shape) for weight in model.weights)
+
+
+# Errors of Keras, which print whole configs or name a line of its code, as one sentence.
+
+
+def _load_error(
+    path: Path, file: Any, version: str, error: Exception, load_layers: Callable[[], Any]
+) -> ModelFileError:
+    """Return the error to raise for a file that Keras cannot load.
+
+    Args:
+        path: The path of the file.
+        file: The file, opened by `read_archive`.
+        version: The version of Keras.
+        error: The error that Keras raised.
+        load_layers: Loads the file without its compile settings, to find out whether only these are the problem.
+    """
+    config: Any = file.config
+    found, layer, name = _reason(str(error), config)
+    try:
+        load_layers()
+    except Exception as second:  # noqa: BLE001  # Keras may raise anything
+        found, layer, name = _reason(str(second), config)
+        what, compiled = "the model", False
+    else:
+        what, compiled = "its compile settings", True
+    old = file.kind == "legacy model" or file.metadata.get("keras_version", "").startswith("2.")
+    fixes = ["add --no-compile to load its layers and weights without optimizer, loss and metrics"] if compiled else []
+    if name and name not in _RAW_OPERATIONS:
+        fixes.append(f"if '{name}' is your own, pass the module that defines it with --import")
+    if old and not compiled:
+        fixes.append(
+            "the file was written by Keras 2: load it with the package tf_keras, or build the model in code and call "
+            f"model.load_weights('{path.name}')"
+        )
+    return ModelFileError(
+        f"Cannot load '{escape(path.name)}': Keras {version} does not accept {what}.",
+        found=escape(found),
+        fix=escape("; or ".join(fixes) or "list its content with `ramet show`, and save it again.").rstrip(".") + ".",
+        path=escape(layer) if layer else str(path),
+    )
+
+
+def _reason(text: str, config: Any) -> tuple[str, str, str]:
+    """Return a sentence, its layer, and the class or function that Keras does not have; each empty if unknown."""
+    from ramet._files import is_known_name
+
+    for pattern in _SETTINGS:
+        if match := pattern.search(text):
+            class_name, keys = match["cls"], _KEY.findall(match["keys"])
+            layer = _layer_with(config, class_name, keys)
+            owner = f"the layer '{layer}' ({class_name})" if layer else class_name or "the optimizer"
+            settings = ", ".join(f"'{key}'" for key in keys)
+            plural = "settings" if len(keys) > 1 else "setting"
+            return f"{owner} has the {plural} {settings}, which this version of Keras does not support", layer, ""
+    for pattern in _UNKNOWN:
+        if match := pattern.search(text):
+            name, kind = match["name"].rpartition(".")[2], match["kind"] or "object"
+            layer = _layer_with(config, name, [])
+            if name in _RAW_OPERATIONS:
+                return f"the layer '{layer}' is a raw TensorFlow operation ({name}) of Keras 2", layer, name
+            location = f" (layer '{layer}')" if layer else ""
+            if is_known_name(name):
+                return f"Keras does not find its own {kind} '{name}' under the name in the file{location}", layer, ""
+            return f"Keras has no {kind} '{name}'{location}", layer, name
+    if "Invalid Functional model configuration" in text:
+        return "Keras cannot resolve its call graph: the calls of nested models are numbered differently", "", ""
+    return _first_sentence(text), "", ""
+
+
+def _first_sentence(text: str) -> str:
+    """Return the innermost reason of an error, without the configs around it."""
+    for mark in ("Exception encountered:", "Example error message for object"):
+        text = text.rpartition(mark)[2]
+    text = re.split(r"config=\{|Full object config|List of objects|\n\n", text.strip())[0]
+    sentence = re.split(r"(?<=[.!?])\s+(?=[A-Z])", " ".join(text.split()))[0].rstrip(" .:,")
+    return sentence if len(sentence) <= _LONGEST else f"{sentence[: _LONGEST - 3]}..."
+
+
+def _layer_with(config: Any, class_name: str, keys: list[str]) -> str:
+    """Return the name of the first layer of a class that has all of these settings, or an empty string."""
+    waiting = [config]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            settings = value.get("config")
+            if value.get("class_name") == class_name and isinstance(settings, dict) and set(keys) <= settings.keys():
+                name = settings.get("name")
+                return name if isinstance(name, str) else ""
+            waiting += reversed(list(value.values()))
+        elif isinstance(value, list):
+            waiting += reversed(value)
+    return ""

@@ -1,101 +1,198 @@
-"""The program: a command is found and run, and whatever happens becomes a message and an exit code."""
+"""The program: parse the command line, run the command, and turn errors into messages and exit codes."""
 
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
 import sys
 import traceback
 from collections.abc import Sequence
+from typing import NoReturn
 
-from ramet._cli.exit_code import ExitCode, code_of
-from ramet._cli.parser import build_parser, check_command
-from ramet._cli.terminal import one_line, say, tell
+import ramet
+from ramet._cli import clone, demo, diff, edit, scan, show, verify
+from ramet._cli.command import BACKENDS, Command, ExitCode, code_of
+from ramet._cli.completion import SHELLS, completion
+from ramet._cli.output import print_message, print_result
+from ramet._report import escape, escape_lines
 from ramet.errors import RametError
 
-__all__ = ["main"]
+__all__ = ["COMMANDS", "build_parser", "main"]
+
+COMMANDS: tuple[Command, ...] = (
+    show.COMMAND,
+    scan.COMMAND,
+    diff.COMMAND,
+    clone.COMMAND,
+    edit.COMMAND,
+    verify.COMMAND,
+    demo.COMMAND,
+    diff.GIT_COMMAND,
+)
+
+_ABOUT = """\
+Clone, edit, compare and verify Keras models: exact, independent twins.
+
+show, scan and diff read a file as data: nothing in it runs, and Keras is not needed. clone, edit and verify scan the
+file, then load it."""
+_END = """\
+exit codes:
+  0  success; for diff and verify, equal; for scan, not unsafe
+  1  different; a check failed; a file that is not safe to load
+  2  wrong arguments, or an operation that this model does not support
+  3  a file is missing, or cannot be read or written
+  4  a bug in ramet
+
+examples:
+  ramet show model.keras
+  ramet diff before.keras after.keras
+  ramet edit model.keras slim.keras --recipe slim.toml
+  ramet COMMAND --help            the description of a command, with examples"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors look like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the error and exit."""
+        sys.stderr.write(f"{escape_lines(f'{self.prog}: {message}')}\n")
+        sys.stderr.write(f"  fix: see `{self.prog} --help`.\n")
+        raise SystemExit(int(ExitCode.USAGE))
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser with all commands."""
+    parser = _Parser(
+        prog="ramet",
+        description=_ABOUT,
+        epilog=_END,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="store_true", help="print the versions of ramet, Keras and the backends")
+    parser.add_argument("--completion", choices=SHELLS, help="print the completion script for this shell")
+    parser.set_defaults(run=None, debug=False, no_color=False)
+    commands = parser.add_subparsers(metavar="COMMAND", title="commands", parser_class=_Parser)
+    for command in COMMANDS:
+        added = commands.add_parser(
+            command.name,
+            help=command.summary,
+            description=command.about,
+            epilog=command.epilogue,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        command.add_arguments(added)
+        added.add_argument("--no-color", action="store_true", help="no colors, even on a terminal; same as NO_COLOR=1")
+        added.add_argument("--debug", action="store_true", help="print the traceback of any error")
+        added.set_defaults(run=command.run)
+    return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; answers with the exit code.
+    """Run one command and return the exit code.
 
     Args:
-        arguments: As typed, without the program's name; None for those of this process.
+        arguments: The arguments without the name of the program; None for those of this process.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show a sign gets its code: no output fails for the sake of a letter.
+        # A terminal that cannot show a character gets its code: no output fails because of a letter.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # standard streams are text files
     try:
-        code = _carry_out(given)
+        code = _run(given)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Nobody reads any more, as after `| head`.
-        _write_no_more()
+        # The reader has gone, as after `| head`.
+        _discard_output()
         return ExitCode.BROKEN_PIPE
     except OSError as error:
-        _write_no_more()
-        tell(f"Cannot write the result: {error.strerror}.")
+        _discard_output()
+        print_message(f"Cannot write the result: {error.strerror}.")
         return ExitCode.FILE
     return code
 
 
-def _write_no_more() -> None:
-    """Drop what standard output still holds: Python would try once more when it ends, and complain."""
+def _discard_output() -> None:
+    """Discard what is left in standard output: Python would try to write it again at exit, and complain."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _carry_out(given: list[str]) -> int:
+def _run(given: list[str]) -> int:
     parser = build_parser()
     try:
-        check_command(given)
+        _check_command(given)
         options = parser.parse_args(given)
     except SystemExit as end:
         return int(end.code or 0)
-    if options.version or options.completion or options.run is None:
-        return _about(options, parser)
+    if options.completion:
+        print_result(completion(parser, options.completion))
+        return ExitCode.DONE
+    if options.version:
+        print_result(_versions())
+        return ExitCode.DONE
+    if options.run is None:
+        parser.print_help(sys.stderr)
+        return ExitCode.USAGE
     try:
         return int(options.run(options))
     except BrokenPipeError:
         raise
     except KeyboardInterrupt:
-        tell("interrupted; nothing half done was left")
+        print_message("interrupted; no incomplete file was left")
         return ExitCode.INTERRUPTED
-    except RametError as error:
-        _trace(options)
-        tell(str(error))
+    except Exception as error:  # noqa: BLE001  # a user gets a sentence, not a traceback
+        if options.debug:
+            print_message(traceback.format_exc().rstrip())
+        return _report_error(error)
+
+
+def _report_error(error: Exception) -> ExitCode:
+    """Print an error as a sentence, and return the exit code."""
+    if isinstance(error, RametError):
+        print_message(str(error))
         return code_of(error)
-    except MemoryError:
-        _trace(options)
-        tell("Cannot go on: there is not enough memory.")
+    if isinstance(error, MemoryError):
+        print_message("Cannot continue: there is not enough memory.")
         return ExitCode.FILE
-    except OSError as error:
-        _trace(options)
-        where = f" '{one_line(str(error.filename))}'" if error.filename else ""
-        tell(f"Cannot go on: {error.strerror or error}{where}.")
+    if isinstance(error, OSError):
+        file = f" '{escape(str(error.filename))}'" if error.filename else ""
+        print_message(f"Cannot continue: {error.strerror or error}{file}.")
         return ExitCode.FILE
-    except Exception as error:  # noqa: BLE001  # the last door: a user gets a sentence, not a traceback
-        _trace(options)
-        tell(f"This is a bug in ramet: {type(error).__name__}: {' '.join(str(error).split())[:300]}")
-        tell("  fix: report it with what the same command prints with --debug, and the file if you can.")
-        return ExitCode.BUG
+    print_message(f"This is a bug in ramet: {type(error).__name__}: {' '.join(str(error).split())[:300]}")
+    print_message("  fix: report it with the output of the same command with --debug, and the file if possible.")
+    return ExitCode.BUG
 
 
-def _about(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    if options.completion:
-        from ramet._cli.completion import completion
+def _check_command(arguments: Sequence[str]) -> None:
+    """Name the closest command for an unknown one: Python's own message lists all of them."""
+    word = next(iter(arguments), "")
+    names = [command.name for command in COMMANDS]
+    if not word or word.startswith("-") or word in names:
+        return
+    print_message(f"ramet: Cannot run '{escape(word)}': there is no such command.")
+    close = difflib.get_close_matches(word, names, n=1)
+    if close:
+        print_message(f"  closest:  '{close[0]}'")
+    print_message("  fix: see `ramet --help` for all commands.")
+    raise SystemExit(int(ExitCode.USAGE))
 
-        say(completion(parser, options.completion))
-        return ExitCode.DONE
-    if options.version:
-        from ramet._cli.version import versions
 
-        say(versions())
-        return ExitCode.DONE
-    parser.print_help(sys.stderr)
-    return ExitCode.USAGE
+def _versions() -> str:
+    """Return the versions of ramet, Python, Keras and the installed backends, without importing them."""
+    import platform
+    from importlib import metadata
 
+    from ramet._copy import uses_compiled_walk
 
-def _trace(options: argparse.Namespace) -> None:
-    if options.debug:
-        tell(traceback.format_exc().rstrip())
+    others = ["compiled" if uses_compiled_walk() else "not compiled", f"Python {platform.python_version()}"]
+    for package in ("keras", *BACKENDS):
+        # TensorFlow for the CPU has its own package name.
+        for name in (package, f"{package}-cpu"):
+            try:
+                others.append(f"{package} {metadata.version(name)}")
+                break
+            except metadata.PackageNotFoundError:
+                continue
+    return f"ramet {ramet.__version__} ({', '.join(others)})"

@@ -1,25 +1,18 @@
-"""`ramet scan`: what loading a model file would run or reach."""
+"""`ramet scan`: report what loading a model file would run or reach."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 
-from ramet._cli.command import Command
-from ramet._cli.exit_code import ExitCode
-from ramet._cli.option import file_name
-from ramet._cli.terminal import has_colour, paint, say
+from ramet._cli.command import ANY_FILE, Command, ExitCode, file_name
+from ramet._cli.output import print_report, print_result
 
 __all__ = ["COMMAND"]
 
-_COLOURS = {"safe": "green", "needs trust": "yellow", "unsafe": "red", "trust": "yellow", "note": "dim"}
-
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "file", type=file_name, help="a .keras file or folder, a .weights.h5 or .weights.json, or a .h5 of Keras 2"
-    )
-    parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument("file", type=file_name, help=ANY_FILE)
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -29,28 +22,23 @@ def _run(options: argparse.Namespace) -> int:
     with bounded([options.file]):
         report = scan(options.file)
     if options.json:
-        say(report.to_json())
+        print_result(report.to_json())
     else:
-        lines = str(report).split("\n")
-        if has_colour(sys.stdout, wanted=not options.no_color):
-            styles = [report.verdict, *(finding.severity for finding in report.findings)]
-            heads = iter(styles)
-            lines = [line if line.startswith("  ") else paint(line, _COLOURS[next(heads)]) for line in lines]
-        say("\n".join(lines))
+        print_report(report.__report__(), options)
     return ExitCode.DIFFERENT if report.verdict == "unsafe" else ExitCode.DONE
 
 
 COMMAND = Command(
     "scan",
-    "what loading a model file would run or reach: verdict, places, reasons",
+    "report what loading a model file would run or reach",
     "Scan a model file for everything that loading it would run or reach, at any depth: code in the file, names of\n"
-    "code, files, addresses. Nothing in it is run.\n\n"
-    "The verdict is 'safe', 'needs trust' (it names code that must be there already, such as layers of your own) or\n"
-    "'unsafe' (it brings code, or reaches out of itself). The exit code is 1 for 'unsafe'.",
+    "code, other files, network addresses. Nothing in the file runs, and Keras is not needed.\n\n"
+    "The verdict is 'safe', 'needs trust' (it names code that must be installed, such as your own layers) or 'unsafe'\n"
+    "(it contains code, or opens other files). The exit code is 1 for 'unsafe', and 0 otherwise.",
     (
-        ("ramet scan downloaded.keras", "before anybody loads it"),
-        ("ramet scan model.h5 --json", "for programs; docs/cli.md tells the schema"),
-        ("ramet scan m.keras >/dev/null || exit 1", "in a script: stop at an unsafe file"),
+        ("ramet scan downloaded.keras", "before anyone loads it"),
+        ("ramet scan model.h5 --json", "for programs; docs/cli.md has the schema"),
+        ("ramet scan m.keras >/dev/null || exit 1", "in a script: stop if the file is unsafe"),
     ),
     _add_arguments,
     _run,

@@ -1,4 +1,4 @@
-"""`ramet verify`: whether the model in a file is a twin of that in another."""
+"""`ramet verify`: check whether the model in one file is a twin of that in another."""
 
 from __future__ import annotations
 
@@ -6,50 +6,63 @@ import argparse
 import json
 import subprocess
 import sys
-from dataclasses import replace
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
-from ramet._cli.command import Command
-from ramet._cli.drawing import add_drawing, check_drawing, direction, save_picture
-from ramet._cli.exit_code import ExitCode
-from ramet._cli.option import add_loading, comma_list, file_name, loading_arguments
-from ramet._cli.terminal import Progress, has_colour, is_terminal, one_line, printable, say
+from ramet._cli.command import (
+    MODEL_FILE,
+    Command,
+    ExitCode,
+    add_drawing,
+    add_loading,
+    check_drawing,
+    comma_list,
+    direction,
+    file_name,
+    loading_arguments,
+    save_picture,
+)
+from ramet._cli.loading import checked, import_modules, live, load, load_alike
+from ramet._cli.output import print_report, print_result
+from ramet._report import ProgressBar, is_terminal, json_text
 from ramet.errors import ArgumentError
 
 if TYPE_CHECKING:
     from ramet._verify import Report
 
-__all__ = ["COMMAND"]
+__all__ = ["COMMAND", "run_worker"]
+
+_WIDTH = 120
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", type=file_name, metavar="a", help="the original: a .keras file, or a .h5 of Keras 2")
+    parser.add_argument("model", type=file_name, metavar="a", help=f"the original: {MODEL_FILE}")
     parser.add_argument(
         "twin",
         type=file_name,
         metavar="b",
         nargs="?",
-        help="the other; left out to compare one file on several backends",
+        help="the other file; leave it out to compare one file on several backends",
     )
     parser.add_argument(
         "--backends",
         type=comma_list,
         metavar="NAMES",
-        help="two files: verify on each of these, jax,torch say; one file: compare its outputs on them",
+        help="for example jax,torch. Two files: verify them on each backend; one file: compare its outputs on them",
     )
     parser.add_argument(
         "--tolerance",
         type=float,
         metavar="T",
-        help="how far numbers may be apart, as a part of the largest; else bit by bit",
+        help="the largest relative difference allowed between numbers; default: compare bit by bit",
     )
     parser.add_argument(
-        "--only", type=comma_list, metavar="CHECKS", help="run these checks: structure,state,outputs say"
+        "--only", type=comma_list, metavar="CHECKS", help="run only these checks, for example structure,state,outputs"
     )
-    parser.add_argument("--skip", type=comma_list, metavar="CHECKS", help="leave these checks out")
-    parser.add_argument("--seed", type=int, metavar="N", default=0, help="of the inputs and of random layers")
-    parser.add_argument("--json", action="store_true", help="as JSON")
-    add_drawing(parser, parser, "also draw it, opened at the first value that differs")
+    parser.add_argument("--skip", type=comma_list, metavar="CHECKS", help="leave out these checks")
+    parser.add_argument("--seed", type=int, metavar="N", default=0, help="the seed of inputs and random layers")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_drawing(parser, parser, "also draw the differences, opened at the first value that differs")
     add_loading(parser)
 
 
@@ -57,33 +70,29 @@ def _run(options: argparse.Namespace) -> int:
     check_drawing(options)
     if options.picture is not None and options.twin is not None and options.backends:
         raise ArgumentError(
-            "Cannot draw two files on several backends: each has a report of its own.",
-            fix="leave --backends out, or --draw.",
+            "Cannot draw two files on several backends: each backend has its own report.",
+            fix="leave out --backends or --draw.",
         )
     if options.twin is not None:
-        return _on_each(options) if options.backends else _two_files(options)
+        return _on_each_backend(options) if options.backends else _two_files(options)
     if not options.backends:
         raise ArgumentError(
             "Cannot verify one file: there is nothing to compare it with.",
-            fix="name another file, or several backends: --backends jax,torch.",
+            fix="name another file, or several backends with --backends jax,torch.",
         )
-    from ramet._cli.across import verify_one_file
-
-    report = verify_one_file(options)
-    _say(report, options)
+    report = _verify_one_file(options)
+    _print(report, options)
     if options.picture is not None:
         _draw(report, None, options)
     return ExitCode.DONE if report.ok else ExitCode.DIFFERENT
 
 
 def _two_files(options: argparse.Namespace) -> int:
-    from ramet._cli.loading import checked, import_modules, live, load_alike
-
     with live(options):
         with checked([options.model, options.twin], options) as files:
             import ramet
 
-            with Progress(2) as progress:
+            with ProgressBar(2) as progress:
                 progress.step("starting Keras")
                 custom = import_modules(options.modules)
                 progress.step("loading both files")
@@ -91,7 +100,7 @@ def _two_files(options: argparse.Namespace) -> int:
         report = ramet.verify(
             *models, tolerance=options.tolerance, only=options.only, skip=options.skip, seed=options.seed
         )
-    _say(report, options)
+    _print(report, options)
     if options.picture is not None:
         _draw(report, models[1], options)
     return ExitCode.DONE if report.ok else ExitCode.DIFFERENT
@@ -108,26 +117,26 @@ def _draw(report: Report, twin: Any, options: argparse.Namespace) -> None:
     save_picture(picture_of(report, weights, **direction(options)), options)
 
 
-def _on_each(options: argparse.Namespace) -> int:
-    """The same on several backends: Keras runs on one in a process, so each has its own."""
+def _on_each_backend(options: argparse.Namespace) -> int:
+    """Verify two files on several backends, each in a separate process: Keras runs on one backend per process."""
     codes, reports = [], {}
     for backend in options.backends:
-        command = [sys.executable, "-P", "-m", "ramet", "verify", *_same_again(options, backend)]
+        command = [sys.executable, "-P", "-m", "ramet", "verify", *_arguments_for(options, backend)]
         if options.json:
             done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
             reports[backend] = json.loads(done.stdout) if done.stdout else None
         else:
-            say(f"{backend}:")
+            print_result(f"{backend}:")
             sys.stdout.flush()
             done = subprocess.run(command, check=False)
         codes.append(done.returncode)
     if options.json:
-        say(json.dumps({"ramet_reports": 1, "ok": not any(codes), "backends": reports}, indent=2))
+        print_result(json_text("verify-backends", {"ok": not any(codes), "backends": reports}))
     return max(codes)
 
 
-def _same_again(options: argparse.Namespace, backend: str) -> list[str]:
-    """The arguments of this run, for a run on one backend."""
+def _arguments_for(options: argparse.Namespace, backend: str) -> list[str]:
+    """Return the arguments for the same command on one backend."""
     flags = {"--json": options.json, "--debug": options.debug, "--no-color": options.no_color}
     given = [*(flag for flag, is_set in flags.items() if is_set), *loading_arguments(options)]
     given += [f"--{name}={','.join(names)}" for name in ("only", "skip") if (names := getattr(options, name))]
@@ -135,48 +144,54 @@ def _same_again(options: argparse.Namespace, backend: str) -> list[str]:
     return [*given, f"--seed={options.seed}", f"--backend={backend}", "--", str(options.model), str(options.twin)]
 
 
-def _say(report: Report, options: argparse.Namespace) -> None:
+def _print(report: Report, options: argparse.Namespace) -> None:
     if options.json:
-        # Written once more in ASCII: a name may hold what a terminal acts on.
-        say(json.dumps(json.loads(report.to_json()), indent=2))
-        return
-    from rich.console import Console
-
-    colour = has_colour(sys.stdout, wanted=not options.no_color)
-    width = None if is_terminal(sys.stdout) else 120
-    console = Console(force_terminal=colour, no_color=not colour, width=width, highlight=False, legacy_windows=False)
-    with console.capture() as drawn:
-        console.print(_harmless(report))
-    say("\n".join(line.rstrip() for line in drawn.get().rstrip().split("\n")))
+        print_result(report.to_json())
+    else:
+        width = get_terminal_size().columns if is_terminal(sys.stdout) else _WIDTH
+        print_report(report.__report__(), options, width=width)
 
 
-def _harmless(report: Report) -> Report:
-    """The report with whatever a terminal would act on written as an escape."""
-    checks = [
-        replace(
-            check,
-            summary=printable(check.summary),
-            reason=None if check.reason is None else printable(check.reason),
-            began=None if check.began is None else printable(check.began),
-            differences=tuple(
-                replace(one, path=one_line(one.path), text=printable(one.text)) for one in check.differences
-            ),
+def _verify_one_file(options: argparse.Namespace) -> Report:
+    """Return the report on the outputs of one file on several backends."""
+    if options.only or options.skip:
+        raise ArgumentError(
+            "Cannot select checks for one file: only its outputs are compared.",
+            fix="leave out --only and --skip, or name two files.",
         )
-        for check in report.checks
-    ]
-    return replace(report, model=one_line(report.model), twin=one_line(report.twin), checks=tuple(checks))
+    with live(options), checked([options.model], options) as (file,):
+        from ramet._verify import verify_across
+
+        worker = ("from ramet._cli.verify import run_worker; run_worker()", *loading_arguments(options))
+        return verify_across(file, options.backends, options.tolerance, options.seed, worker)
+
+
+def run_worker() -> None:
+    """Run one file on one backend: `verify_across` starts this in a separate process, with the options of this command."""
+    parser = argparse.ArgumentParser()
+    for name in ("path", "inputs", "outputs"):
+        parser.add_argument(name)
+    parser.add_argument("seed", type=int)
+    add_loading(parser)
+    options = parser.parse_args()
+    with live(options):
+        from ramet._verify import run_worker as write_outputs
+
+        custom = import_modules(options.modules)
+        arguments = (options.path, options.inputs, options.outputs, str(options.seed))
+        write_outputs(arguments, load=lambda path: load(path, options, custom))
 
 
 COMMAND = Command(
     "verify",
-    "whether one model is an exact twin of another: ten checks",
+    "check whether one model is an exact twin of another",
     "Load two models and check whether one is an exact twin of the other: structure, settings, state, identity,\n"
     "outputs, masks, gradients, training, independence, file. The files are scanned first, and refused if they are not\n"
     "safe to load. The exit code is 0 if no check failed, and 1 otherwise.",
     (
         ("ramet verify model.keras twin.keras", "every check, bit by bit"),
         ("ramet verify a.keras b.keras --backends jax,torch", "on each of these backends"),
-        ("ramet verify model.keras --backends jax,torch,tensorflow", "one file: the same outputs everywhere?"),
+        ("ramet verify model.keras --backends jax,torch,tensorflow", "one file: the same outputs on every backend?"),
         ("ramet verify a.keras b.keras --only state --tolerance 1e-6", "are the weights close?"),
         ("ramet verify a.keras b.keras --draw page.html", "a page that opens at the first value that differs"),
     ),

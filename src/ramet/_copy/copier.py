@@ -1,4 +1,4 @@
-"""One copy of one object graph: the walk, and what the plans and the finish step tell each other."""
+"""One copy of one object graph: the walk, and the state that copy rules and the finish step share."""
 
 from __future__ import annotations
 
@@ -9,71 +9,64 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ramet._copy._compiled import is_at_work
+from ramet._copy._compiled import uses_compiled_walk
 from ramet._copy.atoms import ATOMS, SMALLEST_ID
-from ramet._copy.plan import MISSING, Plan, Shell
-from ramet.errors import CannotCopyError, RametError
+from ramet._copy.refusal import RefusalError, ValuesChangedError
+from ramet._copy.rule import MISSING, CopyRule, ShellRule
+from ramet.errors import RametError
 
-if is_at_work():
+if uses_compiled_walk():
     from ramet._copy._compiled.walk import Walk
 else:
     from ramet._copy.walk import Walk
 
 
 class Copier(Walk):
-    """One copy of one object graph: what was copied to what, and what is still to be done."""
+    """The state of one copy: the twins made so far, and the work that is left."""
 
-    def __init__(self, plan_for: Callable[[type], Plan]) -> None:
-        super().__init__(plan_for)
+    def __init__(self, rule_for: Callable[[type], CopyRule]) -> None:
+        super().__init__(rule_for)
         self.late: list[tuple[Any, Any, Any]] = []
         self.finishers: list[Callable[[Copier], None]] = []
-        self.tables: defaultdict[str, dict[int, Any]] = defaultdict(dict)  # what the plans look up by id, by topic
-        self.forced: set[int] = set()  # functions that must be copied although they looked stateless
+        self.tables: defaultdict[str, dict[int, Any]] = defaultdict(dict)  # caches of the rules: topic -> id -> value
+        self.forced: set[int] = set()  # ids of functions to copy although they looked stateless
         self.keep_compiled = True
-        self.has_wishes = False  # whether the user's word kept an object as it is, or made its twin
-        self.large_ints = 0  # how many ints were met that may be ids
-        self.frozen_ids: set[int] = set()  # those of them that stand where nothing can be changed later
+        self.has_requests = False  # whether share=, or a rule of the user, decided about an object
+        self.large_ints = 0  # the number of ints found that may be ids
+        self.frozen_ids: set[int] = set()  # such ints in immutable objects
         self._in_progress: set[int] = set()
 
-    def plan_of(self, old: Any) -> Plan:
-        """The plan for the class of `old`."""
-        return self.plans[type(old)]
-
     def shares(self, old: Any) -> bool:
-        """Whether the twin will use the very same object."""
+        """Return whether the twin will use the same object."""
         new = self.find(old, MISSING)
-        return self.plans[type(old)].shares(old, self) if new is MISSING else new is old
+        return self.rules[type(old)].shares(old, self) if new is MISSING else new is old
 
     def share(self, old: Any) -> None:
-        """From now on the twin uses this very object."""
+        """Let the twin use this object itself from now on."""
         self.memo[id(old)] = old
-        self.kept.append(old)
-        self.has_wishes = True
-
-    def record(self, topic: str) -> list[Any]:
-        """The list of what was noted about a topic."""
-        return self.records[topic]
+        self.kept_alive.append(old)
+        self.has_requests = True
 
     def run(self) -> None:
-        """Fill everything that waits, then what had to wait for that."""
-        self.settle()
+        """Fill all waiting shells, then everything that had to wait for them."""
+        self.fill_waiting()
         while self.late:
-            plan, old, new = self.late.pop(0)
-            plan.fill_late(old, new, self)
-            self.settle()
+            rule, old, new = self.late.pop(0)
+            rule.fill_late(old, new, self)
+            self.fill_waiting()
 
-    def settle(self) -> None:
-        """Fill every shell that is known so far."""
+    def fill_waiting(self) -> None:
+        """Fill all waiting shells."""
         try:
             self.fill_all()
-        except (RefusalError, UnsettledError, RametError, MemoryError):
+        except (RefusalError, ValuesChangedError, RametError, MemoryError):
             raise
         except Exception as error:
-            # A property of a user's class, a library's own copy function: anything may fail. It gets a path.
+            # A property of a user's class or a library's copy function may raise anything. The error gets a path.
             raise RefusalError(self.filling, f"copying it failed: {type(error).__name__}: {error}") from error
 
     def copy_whole(self, part: Any) -> Any:
-        """Return the twin of a part for foreign code that may look inside it, so fill it first."""
+        """Return the twin of a part for foreign code. It is filled first, because that code may look inside it."""
         new = self.copy(part)
         self.fill_reached(part)
         return new
@@ -98,12 +91,12 @@ class Copier(Walk):
 
     def _is_filled(self, old: Any) -> bool:
         """Return whether the twin of `old` already has its parts. An assembly may still have parts that wait."""
-        return self.find(old, MISSING) is not MISSING and not self.plans[type(old)].is_assembly
+        return self.find(old, MISSING) is not MISSING and not self.rules[type(old)].is_assembly
 
     def _holds_unfinished(self, old: Any) -> bool:
-        """Return whether filling the twin of `old` would ask for an object that foreign code is still making.
+        """Return whether filling the twin of `old` would need an object that foreign code is still making.
 
-        Parts that are made as shells ask for nothing. All others are made at once, possibly by foreign code.
+        Parts that are made as shells need nothing. All others are made immediately, possibly by foreign code.
         """
         parts = gc.get_referents(old)
         own = getattr(old, "__dict__", None)
@@ -112,14 +105,18 @@ class Copier(Walk):
         for part in parts:
             if id(part) in self._in_progress:
                 return True
-            if part is own or self.find(part, MISSING) is not MISSING or isinstance(self.plans[type(part)], Shell):
+            if part is own or self.find(part, MISSING) is not MISSING or isinstance(self.rules[type(part)], ShellRule):
                 continue
             if any(id(inner) in self._in_progress for inner in reached(part)):
                 return True
         return False
 
     def assemble(self, root: Any) -> Any:
-        """The twin of an immutable object, its immutable parts made first, from the innermost out."""
+        """Return the twin of an immutable object, making its immutable parts first, from the innermost out.
+
+        An immutable object cannot be made empty and filled later like a shell, so its parts come first. A stack
+        replaces the recursion.
+        """
         memo = self.memo
         stack = [root]
         opened: set[int] = set()
@@ -128,50 +125,49 @@ class Copier(Walk):
             if id(old) in memo:
                 stack.pop()
                 continue
-            plan: Any = self.plans[type(old)]
-            if not plan.is_assembly:
-                memo[id(old)] = plan.copy(old, self)
+            rule: Any = self.rules[type(old)]
+            if not rule.is_assembly:
+                memo[id(old)] = rule.copy(old, self)
                 stack.pop()
                 continue
             if id(old) not in opened:
                 opened.add(id(old))
                 waiting = [
                     part
-                    for part in plan.parts(old, self)
-                    if id(part) not in memo and self.plans[type(part)].is_assembly
+                    for part in rule.parts(old, self)
+                    if id(part) not in memo and self.rules[type(part)].is_assembly
                 ]
                 if any(id(part) in opened for part in waiting):
-                    self.refuse(old, "it contains itself through objects that cannot change")
+                    self.refuse(old, "it contains itself through immutable objects")
                 if waiting:
                     stack.extend(waiting)
                     continue
-            memo[id(old)] = plan.make(old, self)
-            self.kept.append(old)
+            memo[id(old)] = rule.make(old, self)
+            self.kept_alive.append(old)
             stack.pop()
         return memo[id(root)]
 
     def id_of_twin(self, value: Any) -> Any:
-        """The id of the twin where `value` is the id of a copied object, else `value`."""
+        """Return the id of the twin if `value` is the id of a copied object, and `value` otherwise."""
         return id(self.memo[value]) if type(value) is int and value in self.memo else value
 
-    def look_again(self, put: Callable[[Any], None], value: Any) -> None:
-        """In the finish step, put the id of the twin where `value` stands, if that is the id of a copied object."""
+    def replace_id_later(self, put: Callable[[Any], None], value: Any) -> None:
+        """Let the finish step call `put` with the id of the twin, if `value` turns out to be the id of a copied object."""
         if type(value) is int and value >= SMALLEST_ID:
-            self.record("ids").append((put, value))
+            self.records["ids"].append((put, value))
 
-    def enter(self, old: Any) -> None:
-        """Guard a plan that runs foreign code against asking for the object that is being made."""
+    def begin_foreign_copy(self, old: Any) -> None:
+        """Record that foreign code makes the twin of `old`; refuse if that code requests the object it is making."""
         if id(old) in self._in_progress:
-            self.refuse(old, "its copy function asked for the very object it was making")
+            self.refuse(old, "its copy function requested the object that it was making")
         self._in_progress.add(id(old))
-        self.expect_anything()
+        self.prepare_for_foreign_code()
 
-    def leave(self, old: Any) -> None:
-        """The foreign code is done."""
+    def end_foreign_copy(self, old: Any) -> None:
         self._in_progress.discard(id(old))
 
     def refuse(self, old: Any, reason: str, fix: str | None = None) -> None:
-        """Stop: this object cannot be copied. `clone` adds where it stands."""
+        """Raise an error: this object cannot be copied. The path to it is added later."""
         raise RefusalError(old, reason, fix)
 
 
@@ -180,7 +176,7 @@ def reached(root: Any, enters: Callable[[Any], bool] = lambda part: True) -> Ite
 
     Args:
         root: Any object; not yielded itself.
-        enters: Whether to go on to what an object refers to.
+        enters: Whether to follow the references of an object.
     """
     seen: set[int] = {id(root)}
     stack = [root]
@@ -192,18 +188,3 @@ def reached(root: Any, enters: Callable[[Any], bool] = lambda part: True) -> Ite
             yield part
             if enters(part):
                 stack.append(part)
-
-
-class UnsettledError(Exception):
-    """Values changed while they were read; another try may have more luck."""
-
-
-class RefusalError(Exception):
-    """Inside the twin room: an object that cannot be copied, not yet with its path."""
-
-    def __init__(self, culprit: Any, reason: str, fix: str | None = None) -> None:
-        super().__init__(reason)
-        self.culprit = culprit
-        self.reason = reason
-        self.fix = fix
-        self.error: type[CannotCopyError] = CannotCopyError

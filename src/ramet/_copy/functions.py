@@ -1,7 +1,7 @@
-"""Functions, and the cells that they close over.
+"""Functions, closures, methods, partials and cached functions.
 
-Functions are shared unless something that can change is reached through them. Keras' registry is keyed by the function
-object: a copied function has lost its registered name, so only those are copied that must be.
+Functions are shared unless mutable state is reached through them. Keras' registry is keyed by the function object: a
+copied function would lose its registered name, so functions are copied only if necessary.
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ import types
 from collections.abc import Iterable
 from typing import Any
 
-from ramet._copy.atoms import ATOMS, are_constant
+from ramet._copy.atoms import ATOMS, are_constant, is_from_library
+from ramet._copy.attributes import copy_attributes, copy_known_attributes
 from ramet._copy.copier import Copier
-from ramet._copy.library import is_of_a_library
-from ramet._copy.plan import MISSING, Plan, Shell
-from ramet._copy.values_by_name import copy_attributes, copy_known_attributes
+from ramet._copy.rule import MISSING, AssemblyRule, CopyRule, ShellRule
 
 
 def is_importable(value: Any) -> bool:
-    """Whether the object is what its own module and qualified name lead to: a global, of which there is one."""
+    """Return whether importing an object's module and qualified name yields that object: a global, which exists once."""
     module = sys.modules.get(getattr(value, "__module__", None) or "")
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
     if module is None or not isinstance(name, str) or "<locals>" in name:
@@ -33,7 +32,7 @@ def is_importable(value: Any) -> bool:
 
 
 def cell_contents(function: Any) -> list[Any]:
-    """What the cells of a closure hold; empty cells hold nothing."""
+    """Return the contents of the cells of a closure that are not empty."""
     contents = []
     for cell in function.__closure__ or ():
         try:
@@ -45,7 +44,7 @@ def cell_contents(function: Any) -> list[Any]:
 
 @functools.lru_cache(maxsize=4096)
 def rebinds_its_closure(code: types.CodeType) -> bool:
-    """Whether the function assigns to a `nonlocal` name: its cells are state then, whatever they hold."""
+    """Return whether a function assigns to a `nonlocal` name: then its cells are state, whatever they hold."""
     free = set(code.co_freevars)
     waiting = [code]
     while waiting:
@@ -56,13 +55,13 @@ def rebinds_its_closure(code: types.CodeType) -> bool:
             for step in dis.get_instructions(part)
         ):
             return True
-        # A function written inside may assign to it instead.
+        # A nested function may assign to it instead.
         waiting.extend(const for const in part.co_consts if isinstance(const, types.CodeType))
     return False
 
 
 def function_parts(function: Any) -> list[Any]:
-    """Everything a function holds besides its code and globals."""
+    """Return everything a function holds besides its code and globals."""
     return [
         *cell_contents(function),
         *(function.__defaults__ or ()),
@@ -72,18 +71,18 @@ def function_parts(function: Any) -> list[Any]:
 
 
 def holds_nothing(function: Any) -> bool:
-    """Whether a function is its code and globals, and nothing else."""
+    """Return whether a function is only its code and globals."""
     return function.__closure__ is None and not (function.__defaults__ or function.__kwdefaults__ or function.__dict__)
 
 
-class FunctionPlan(Plan):
+class FunctionRule(CopyRule):
     """A Python function: shared, or copied with its cells, defaults and attributes."""
 
     form = "function"
 
     def copy(self, old: Any, copier: Copier) -> Any:
         if holds_nothing(old):
-            if not is_of_a_library(old):
+            if not is_from_library(old):
                 copier.records["functions"].append(old)  # it may still read globals
             copier.memo[id(old)] = old
             return old
@@ -106,7 +105,7 @@ class FunctionPlan(Plan):
         return new
 
     def fill(self, old: Any, new: Any, copier: Copier) -> None:
-        """Defaults and attributes of a copied function."""
+        """Fill in the defaults and attributes of a copied function."""
         if old.__defaults__:
             new.__defaults__ = copier.copy(old.__defaults__)
         if old.__kwdefaults__:
@@ -118,9 +117,9 @@ class FunctionPlan(Plan):
 
 
 def reaches_state(function: Any, copier: Copier) -> bool:
-    """Whether a function leads to anything that the twin must have for itself.
+    """Return whether a function reaches anything that the twin must not share.
 
-    Of a global function, only Keras state counts: its caches belong to its module, as any other global does.
+    In an importable function, only Keras state counts: its caches belong to its module, like any other global.
     """
     if _holds_known_state(function, copier):
         return True
@@ -128,7 +127,7 @@ def reaches_state(function: Any, copier: Copier) -> bool:
     if id(function) in stateful:
         return True
     only_keras = is_importable(function)
-    seen: dict[int, Any] = {}  # what was met, and from where
+    seen: dict[int, Any] = {}  # id -> the object that led to it
     stack: list[tuple[Any, Any]] = [(function, None)]
     while stack:
         value, parent = stack.pop()
@@ -139,7 +138,7 @@ def reaches_state(function: Any, copier: Copier) -> bool:
         if parts is not None:
             stack.extend((part, value) for part in parts)
             continue
-        # Everything on the way here leads to state as well: a chain of closures is gone through once.
+        # Everything on the path to it leads to state as well, so a chain of closures is examined once.
         while value is not None and not only_keras:
             stateful[id(value)] = value
             value = seen[id(value)]
@@ -148,19 +147,19 @@ def reaches_state(function: Any, copier: Copier) -> bool:
 
 
 def _holds_known_state(function: Any, copier: Copier) -> bool:
-    """Whether a cell holds Keras state that has a twin already: so it is with what Keras puts around `build`."""
+    """Return whether a cell holds Keras state that has a twin already, as in Keras' wrapper of `build`."""
     for cell in function.__closure__ or ():
         try:
             value = cell.cell_contents
         except ValueError:  # an empty cell
             continue
-        if copier.find(value, value) is not value and copier.plans[type(value)].is_state:
+        if copier.find(value, value) is not value and copier.rules[type(value)].is_state:
             return True
     return False
 
 
 def _leads_to(value: Any, function: Any, copier: Copier, *, only_keras: bool) -> Iterable[Any] | None:
-    """What is reached from a value next; None if the value itself is state."""
+    """Return what a value leads to, or None if the value itself is state."""
     known = copier.find(value)
     if known is not None:
         return None if known is not value and _counts(value, copier, only_keras=only_keras) else ()
@@ -174,18 +173,18 @@ def _leads_to(value: Any, function: Any, copier: Copier, *, only_keras: bool) ->
         return value
     if isinstance(value, types.MethodType):
         return (value.__func__, value.__self__)
-    plan = copier.plan_of(value)
-    if hasattr(plan, "wrapped"):
-        return (plan.wrapped(value),)
+    rule = copier.rules[type(value)]
+    if isinstance(rule, WrapperRule):
+        return (rule.wrapped(value),)
     return () if copier.shares(value) or not _counts(value, copier, only_keras=only_keras) else None
 
 
 def _counts(value: Any, copier: Copier, *, only_keras: bool) -> bool:
-    return not only_keras or copier.plan_of(value).is_state
+    return not only_keras or copier.rules[type(value)].is_state
 
 
-class CellPlan(Shell):
-    """A cell of a closure. Filled at once where the twin of what it holds is known."""
+class CellRule(ShellRule):
+    """A cell of a closure. It is filled immediately if the twin of its contents is known."""
 
     def copy(self, old: Any, copier: Copier) -> Any:
         try:
@@ -206,26 +205,130 @@ class CellPlan(Shell):
     def fill(self, old: Any, new: Any, copier: Copier) -> None:
         try:
             new.cell_contents = copier.copy(old.cell_contents)
-            copier.look_again(lambda twin_id: setattr(new, "cell_contents", twin_id), old.cell_contents)
+            copier.replace_id_later(lambda twin_id: setattr(new, "cell_contents", twin_id), old.cell_contents)
         except ValueError:  # an empty cell stays empty
             return
 
 
 def _is_quick(method: Any, copier: Copier) -> bool:
-    """Whether a bound method can be copied without a look at anything else: its owner is known, its function closes over nothing."""
+    """Return whether a bound method can be copied directly: its owner is known, and its function has no closure."""
     function = method.__func__
     is_plain = type(function) is types.FunctionType and function.__closure__ is None
     return is_plain and copier.find(method.__self__, MISSING) is not MISSING
 
 
 def wrongly_shared(copier: Copier) -> set[int]:
-    """Functions that were shared although a cell of theirs was copied for another function.
+    """Return the ids of functions that were shared although one of their cells was copied for another function.
 
-    Two functions may share a cell that only one of them assigns to. Whichever was looked at first could not know.
+    Two functions may share a cell that only one of them assigns to. Whether that is the case is unknown when the first one is visited.
     """
-    shared = [function for function in copier.record("functions") if copier.find(function) is function]
+    shared = [function for function in copier.records["functions"] if copier.find(function) is function]
     return {
         id(function)
         for function in shared
         if any(copier.find(cell, cell) is not cell for cell in function.__closure__ or ())
     }
+
+
+class MethodRule(AssemblyRule):
+    """A bound method: the function bound to the twin."""
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        function, owner = old.__func__, copier.find(old.__self__, MISSING)
+        if owner is MISSING or type(function) is not types.FunctionType:
+            return copier.assemble(old)
+        twin_function = copier.copy(function)
+        shared = twin_function is function and owner is old.__self__
+        new = copier.memo[id(old)] = old if shared else types.MethodType(twin_function, owner)
+        copier.kept_alive.append(old)
+        return new
+
+    def parts(self, old: Any, copier: Copier) -> Iterable[Any]:
+        return (old.__func__, old.__self__)
+
+    def make(self, old: Any, copier: Copier) -> Any:
+        function, owner = copier.copy(old.__func__), copier.copy(old.__self__)
+        if function is old.__func__ and owner is old.__self__:
+            return old
+        return types.MethodType(function, owner)
+
+    def shares(self, old: Any, copier: Copier) -> bool:
+        return copier.shares(old.__func__) and copier.shares(old.__self__)
+
+
+class BuiltinMethodRule(AssemblyRule):
+    """A builtin function (shared), or a builtin method of an object (that of the object's twin)."""
+
+    def parts(self, old: Any, copier: Copier) -> Iterable[Any]:
+        return (old.__self__,)
+
+    def make(self, old: Any, copier: Copier) -> Any:
+        owner = copier.copy(old.__self__)
+        return old if owner is old.__self__ else getattr(owner, old.__name__)
+
+    def shares(self, old: Any, copier: Copier) -> bool:
+        return copier.shares(old.__self__)
+
+
+class PartialRule(AssemblyRule):
+    """A `functools.partial`. Its keywords are a mutable dict, so it is never shared."""
+
+    def parts(self, old: Any, copier: Copier) -> Iterable[Any]:
+        return (old.func, old.args, *old.keywords.values())
+
+    def make(self, old: Any, copier: Copier) -> Any:
+        new = functools.partial.__new__(
+            type(old),
+            copier.copy(old.func),
+            *copier.copy(old.args),
+            **{k: copier.copy(v) for k, v in old.keywords.items()},
+        )
+        for name, value in old.__dict__.items():
+            new.__dict__[name] = copier.copy(value)
+        return new
+
+
+class WrapperRule(AssemblyRule):
+    """A callable around a Python function: shared, or recreated around the copied function."""
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        return old if self.shares(old, copier) else copier.assemble(old)
+
+    def wrapped(self, old: Any) -> Any:
+        """Return the function inside."""
+        return old.__wrapped__
+
+    def wrap(self, old: Any, function: Any, copier: Copier) -> Any:
+        """Return a new wrapper like `old` around the copied function."""
+        raise NotImplementedError
+
+    def parts(self, old: Any, copier: Copier) -> Iterable[Any]:
+        return (self.wrapped(old),)
+
+    def make(self, old: Any, copier: Copier) -> Any:
+        function = copier.copy(self.wrapped(old))
+        return old if function is self.wrapped(old) else self.wrap(old, function, copier)
+
+    def shares(self, old: Any, copier: Copier) -> bool:
+        return is_importable(old) or copier.shares(self.wrapped(old))
+
+
+class CachedFunctionRule(WrapperRule):
+    """A function with `functools.lru_cache`: the new one has an empty cache."""
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        return copier.assemble(old)
+
+    def wrap(self, old: Any, function: Any, copier: Copier) -> Any:
+        return functools.lru_cache(**old.cache_parameters())(function)
+
+
+FUNCTION_RULES: dict[type, Any] = {
+    types.FunctionType: FunctionRule(),
+    types.CellType: CellRule(),
+    types.MethodType: MethodRule(),
+    types.BuiltinFunctionType: BuiltinMethodRule(),
+    types.MethodWrapperType: BuiltinMethodRule(),
+    functools.partial: PartialRule(),
+    functools._lru_cache_wrapper: CachedFunctionRule(),
+}

@@ -1,4 +1,4 @@
-"""Objects of ordinary classes: attributes into a bare new object, or by the object's own copy protocol."""
+"""Objects of ordinary classes: copied by attributes, by their own copy protocol, or by a function of the user."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ramet._copy.attributes import AttributesPlan
-from ramet._copy.classes import has_bare_new
-from ramet._copy.copier import Copier, RefusalError, reached
+from ramet._copy.attributes import AttributesRule, has_bare_new
+from ramet._copy.copier import Copier, reached
 from ramet._copy.functions import is_importable
-from ramet._copy.plan import Assembly, Plan
+from ramet._copy.refusal import RefusalError
+from ramet._copy.rule import AssemblyRule, CopyRule
 from ramet.errors import RametError
 
 
-class GlobalOrAttributesPlan(AttributesPlan):
-    """An object that may be a global under its own name, as decorated functions are: those are shared."""
+class GlobalOrAttributesRule(AttributesRule):
+    """An object that may be importable under its own name, like a decorated function: then it is shared."""
 
     def copy(self, old: Any, copier: Copier) -> Any:
         return old if self.shares(old, copier) else super().copy(old, copier)
@@ -27,16 +27,16 @@ class GlobalOrAttributesPlan(AttributesPlan):
         return callable(old) and is_importable(old)
 
 
-class DeepCopyPlan(Plan):
-    """A class with a `__deepcopy__` of its own: it is asked, with our memo as its memo."""
+class DeepCopyRule(CopyRule):
+    """A class with its own `__deepcopy__`, which is called with the copier's memo."""
 
     def copy(self, old: Any, copier: Copier) -> Any:
         if self.shares(old, copier):
             return old
-        copier.enter(old)
-        # Its `__deepcopy__` would hand Keras objects inside to Keras' own, which saves and loads. They go first.
+        copier.begin_foreign_copy(old)
+        # Objects of Keras inside are copied first: `__deepcopy__` would copy them by Keras' own method, which saves and loads.
         for part in reached(old):
-            if copier.plan_of(part).is_state:
+            if copier.rules[type(part)].is_state:
                 copier.copy(part)
         for part in gc.get_referents(old):
             copier.fill_reached(part)
@@ -45,17 +45,17 @@ class DeepCopyPlan(Plan):
             copier.take_memo_back()
         except Exception as error:  # noqa: BLE001  # foreign code may raise anything
             copier.refuse(old, f"its own __deepcopy__ failed: {type(error).__name__}: {error}")
-        copier.leave(old)
+        copier.end_foreign_copy(old)
         copier.memo[id(old)] = new
-        copier.kept.append(old)
+        copier.kept_alive.append(old)
         return new
 
     def shares(self, old: Any, copier: Copier) -> bool:
         return callable(old) and is_importable(old)
 
 
-class ReducePlan(Assembly):
-    """A class that says by `__reduce_ex__` how to make it again. Each part goes through the copier."""
+class ReduceRule(AssemblyRule):
+    """An object recreated from what `__reduce_ex__` returns. Each part goes through the copier."""
 
     def copy(self, old: Any, copier: Copier) -> Any:
         return old if self.shares(old, copier) else copier.assemble(old)
@@ -74,15 +74,15 @@ class ReducePlan(Assembly):
         try:
             new = copier.copy(make)(*[copier.copy(argument) for argument in arguments])
         except Exception as error:  # noqa: BLE001  # foreign code may raise anything
-            copier.refuse(old, f"making it again failed: {type(error).__name__}: {error}")
+            copier.refuse(old, f"recreating it failed: {type(error).__name__}: {error}")
         if state is not None or items is not None or pairs is not None:
             held = (state, list(items or ()), list(pairs or ()), setter)
-            copier.kept.append(held)
+            copier.kept_alive.append(held)
             copier.todo.append((self, held, new))
         return new
 
     def fill(self, held: Any, new: Any, copier: Copier) -> None:
-        """The state that came with the reduction."""
+        """Fill in the state that came with the reduction."""
         state, items, pairs, setter = held
         if items:
             new.extend([copier.copy(item) for item in items])
@@ -91,7 +91,7 @@ class ReducePlan(Assembly):
         if state is None:
             return
         if setter is not None or hasattr(new, "__setstate__"):
-            # `__setstate__` may look into the state, so the state must be complete.
+            # `__setstate__` may use the state, so the state must be complete.
             twin_state = copier.copy(state)
             copier.finishers.insert(0, lambda _: setter(new, twin_state) if setter else new.__setstate__(twin_state))
             return
@@ -108,25 +108,25 @@ class ReducePlan(Assembly):
         cache = copier.tables["reduced"]
         if id(old) not in cache:
             reducer = copyreg.dispatch_table.get(type(old))
-            copier.expect_anything()
+            copier.prepare_for_foreign_code()
             try:
                 with _quiet() if type(old).__module__ == "itertools" else contextlib.nullcontext():
                     cache[id(old)] = reducer(old) if reducer else old.__reduce_ex__(4)
             except Exception as error:  # noqa: BLE001  # foreign code may raise anything
                 copier.refuse(old, f"ramet does not know how to copy it ({type(error).__name__}: {error})")
-            copier.kept.append(old)
+            copier.kept_alive.append(old)
         return cache[id(old)]
 
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Python 3.12 and 3.13 warn that 3.14 will not copy the iterators of itertools; there, they are refused."""
+    """Suppress warnings that Python 3.14 cannot copy iterators of itertools; ramet refuses them there."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         yield
 
 
-class RefusePlan(Plan):
+class RefuseRule(CopyRule):
     """A class that cannot be copied."""
 
     def __init__(self, reason: str, fix: str | None = None) -> None:
@@ -137,28 +137,28 @@ class RefusePlan(Plan):
         copier.refuse(old, self.reason, self.fix)
 
 
-class CustomPlan(Plan):
-    """A function of the user's, registered for a class or defined by it as `__ramet_copy__`."""
+class CustomRule(CopyRule):
+    """A copy function of the user, registered for a class or defined by it as `__ramet_copy__`."""
 
     def __init__(self, how: Callable[[Any, Callable[[Any], Any]], Any]) -> None:
         self.how = how
 
     def copy(self, old: Any, copier: Copier) -> Any:
-        copier.enter(old)
-        copier.has_wishes = True
+        copier.begin_foreign_copy(old)
+        copier.has_requests = True
         try:
             new = self.how(old, copier.copy_whole)
         except (RefusalError, RametError):
             raise
         except Exception as error:
             raise RefusalError(old, f"its copy function failed: {type(error).__name__}: {error}") from error
-        copier.leave(old)
+        copier.end_foreign_copy(old)
         copier.memo[id(old)] = new
         return new
 
 
 def is_plain(cls: type) -> bool:
-    """Whether instances are made of attributes alone: no copy protocol of their own, no base written in C."""
+    """Return whether instances consist of attributes only: no copy protocol of their own, and no base written in C."""
     if any(getattr(cls, name) is not getattr(object, name) for name in ("__reduce_ex__", "__reduce__", "__getstate__")):
         return False
     if hasattr(cls, "__setstate__") or hasattr(cls, "__deepcopy__") or cls in copyreg.dispatch_table:
@@ -166,10 +166,10 @@ def is_plain(cls: type) -> bool:
     return has_bare_new(cls)
 
 
-def generic_plan(cls: type) -> Plan:
-    """The plan for a class nobody made a special one for."""
+def generic_rule(cls: type) -> CopyRule:
+    """Return the copy rule for a class without a special one."""
     if is_plain(cls):
-        return GlobalOrAttributesPlan(cls) if "__call__" in dir(cls) else AttributesPlan(cls)
+        return GlobalOrAttributesRule(cls) if "__call__" in dir(cls) else AttributesRule(cls)
     if hasattr(cls, "__deepcopy__"):
-        return DeepCopyPlan()
-    return ReducePlan()
+        return DeepCopyRule()
+    return ReduceRule()

@@ -1,4 +1,4 @@
-"""One difference between two models, and all of them."""
+"""The result of a comparison: `Change`, one difference between two models, and `Diff`, all of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from ramet._graph import EMPTY, Argument, Constant, Frozen, FrozenDict, Shown
+from ramet._graph import EMPTY, Argument, Constant, Frozen, FrozenDict
+from ramet._report import Document, Result, Summarized
 
 __all__ = ["ABSENT", "KINDS", "Change", "Diff", "Kind"]
 
@@ -36,27 +37,31 @@ Kind: TypeAlias = Literal[
 KINDS: frozenset[str] = frozenset(get_args(Kind))
 _MIRRORED: Mapping[str, Kind] = {"added": "removed", "removed": "added"}
 
-# Stands where there is nothing on one side: None is a value like any other.
+# The value of something that does not exist on one side; None is a value like any other.
 ABSENT = Constant("object", "absent", summary="not set")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Change(Shown, Frozen):
-    """One difference.
+class Change(Summarized, Frozen):
+    """One difference between two models.
 
     Attributes:
-        kind: "added", "removed", "moved" (another place in the nesting, in the order or in the flow), "renamed",
-            "replaced" (another class at the same place), "setting", "call" (arguments, number of calls), "mask", "input",
-            "output", "value" (what a call gives), "variable" (its description), "sharing" (one object or several),
-            "order", "compile", "weights" (what a variable holds), "optimizer" and "metric" (what their variables hold),
-            "state" (anything else that a live model holds: vocabularies, states, attributes), "file" (anything else that a
-            file holds: metadata, assets, arrays and attributes of no variable, config keys of no layer).
-        before: the path in the model before, "" for the model itself; None where it was not there.
-        after: the path in the model after; None where it is no longer there.
-        what: which part of it: a dotted key of the config, an argument of a call, "shape".
-        old: what stood there, as frozen data; `ABSENT` for nothing.
-        new: what stands there now.
-        measure: for weights, how far apart they are: the same seen from either side.
+        kind: The kind of the difference:
+
+            - ops: "added", "removed", "moved" (to another position in the nesting, the order or the flow of values),
+              "renamed", "replaced" (by another class), "setting", "sharing" (one object or several), "order";
+            - calls: "call" (arguments, number of calls), "mask", "input", "output", "value" (what a call returns);
+            - variables: "variable" (their description), "weights" (their numbers), "optimizer" and "metric" (the numbers of
+              the variables of those);
+            - "compile" settings;
+            - "state": anything else that a live model holds, such as vocabularies and attributes;
+            - "file": anything else that a file holds, such as metadata, assets, and arrays or config keys without a layer.
+        before: The path in the first model, "" for the model itself; None if it is not there.
+        after: The path in the second model; None if it is not there.
+        what: The part that differs: a dotted key of the config, an argument of a call, "shape".
+        old: The value before, as frozen data; `ABSENT` if there was none.
+        new: The value after.
+        measure: For weights, the distance between old and new numbers; it is the same from either side.
     """
 
     kind: Kind
@@ -67,10 +72,10 @@ class Change(Shown, Frozen):
     new: Argument = ABSENT
     measure: FrozenDict = EMPTY
 
-    def _line(self) -> str:
-        from ramet._diff.line import tell
+    def _summary(self) -> str:
+        from ramet._diff.words import sentence
 
-        return f"{self.kind}: {' '.join(tell(self).split())}"
+        return f"{self.kind}: {' '.join(sentence(self).split())}"
 
     def _text(self) -> str:
         from ramet._diff.json import change_text
@@ -79,26 +84,42 @@ class Change(Shown, Frozen):
 
     @property
     def path(self) -> str:
-        """Where it stands now, or stood when it is no longer there."""
+        """The path in the second model, or in the first if it was removed."""
         return self.after if self.after is not None else self.before or ""
 
     def mirrored(self) -> Change:
-        """The same difference, seen from the other side."""
+        """Return the same difference with before and after exchanged."""
         kind = _MIRRORED.get(self.kind, self.kind)
         return Change(kind, self.after, self.before, self.what, self.new, self.old, self.measure)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Diff(Shown, Frozen):
-    """All differences between two models.
+class Diff(Result, Frozen):
+    """All differences between two models: the result of `ramet.diff`.
+
+    A diff is false if there is no difference. Print it, read `changes`, or write it with `to_json`, `to_markdown` or
+    `to_html`. It is frozen, and equal to another diff with the same content.
 
     Attributes:
-        before: the name of the model before.
-        after: the name of the model after.
-        changes: what was done, in the order of the models.
-        consequences: what follows from it: shapes after a layer of another size, names inside a renamed model.
-        compared: how many variables of the model were compared by value; None when only their descriptions were.
-        not_compared: what was left out of the comparison, each in a few words.
+        before: The name of the first model.
+        after: The name of the second model.
+        changes: What was changed, in the order of the models.
+        consequences: What follows from the changes: shapes after a layer of another size, names inside a renamed model.
+        compared: The number of variables whose values were compared; None if only their descriptions were.
+        not_compared: What the comparison left out, each item in a few words.
+
+    >>> import keras, ramet
+    >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2, name="head")], name="net")
+    >>> frozen = ramet.clone(model)
+    >>> frozen.get_layer("head").trainable = False
+    >>> diff = ramet.diff(model, frozen)
+    >>> bool(diff), diff.summary
+    (True, '1 setting changed')
+    >>> [change] = diff.changes
+    >>> change.kind, change.path, change.what, change.old, change.new
+    ('setting', 'head', 'trainable', True, False)
+    >>> bool(ramet.diff(model, ramet.clone(model)))
+    False
     """
 
     before: str
@@ -111,44 +132,39 @@ class Diff(Shown, Frozen):
     def __bool__(self) -> bool:
         return bool(self.changes or self.consequences)
 
-    def _line(self) -> str:
+    def _summary(self) -> str:
         return f"of {self.before!r} and {self.after!r}: {self.summary}"
 
-    def __str__(self) -> str:
-        from ramet._diff.text import text
+    def __report__(self) -> Document:
+        from ramet._diff.report import diff_document
 
-        return text(self)
+        return diff_document(self)
 
     def __reduce__(self) -> tuple[object, ...]:
-        # By way of JSON, which is flat: pickle itself recurses.
+        # Through JSON, which is flat: pickle recurses.
         return Diff.from_json, (self.to_json(),)
 
     def _text(self) -> str:
         return self.to_json()
 
-    def _html(self) -> str:
-        from ramet._diff.html import html
-
-        return html(self)
-
     @property
     def empty(self) -> bool:
-        """Whether there is no difference at all."""
+        """Whether there is no difference."""
         return not self
 
     @property
     def summary(self) -> str:
-        """The first line of the text: `2 layers added, 1 setting changed`."""
-        from ramet._diff.text import summarise
+        """The numbers of changes in one line: `2 added, 1 setting changed`."""
+        from ramet._diff.report import summarize
 
-        return summarise(self)
+        return summarize(self)
 
     def count(self) -> dict[str, int]:
-        """How many changes there are of each kind; consequences are not counted."""
+        """Return the number of changes of each kind; consequences are not counted."""
         return dict(Counter(change.kind for change in self.changes))
 
     def mirrored(self) -> Diff:
-        """The diff from the other side: `diff(b, a)`."""
+        """Return the diff with before and after exchanged: `diff(b, a)`."""
         return Diff(
             self.after,
             self.before,
@@ -159,24 +175,18 @@ class Diff(Shown, Frozen):
         )
 
     def to_json(self) -> str:
-        """The diff as JSON; `ramet/_diff/json.py` tells the schema."""
+        """Return the diff as JSON text; `ramet/_diff/json.py` describes the schema."""
         from ramet._diff.json import to_json
 
         return to_json(self)
 
     @classmethod
     def from_json(cls, text: str) -> Diff:
-        """The diff that `to_json` made this text of.
+        """Return the diff that `to_json` wrote.
 
         Raises:
-            FormatError: the text is not the JSON of a diff; it says where.
+            FormatError: The text is not the JSON of a diff. The error names the place.
         """
         from ramet._diff.json import from_json
 
         return from_json(text)
-
-    def to_markdown(self) -> str:
-        """The diff as Markdown, for a pull request. Names cannot change the page they are shown on."""
-        from ramet._diff.markdown import markdown
-
-        return markdown(self)

@@ -1,55 +1,57 @@
-"""A diff as JSON, and back: the same text for the same diff, one line a change.
+"""Diffs as JSON and back: equal diffs give equal text, with one line per change.
 
-    {"ramet_diff": 1,
+    {"ramet": "diff", "version": 1,
      "before": "name", "after": "name",   the names of the models
-     "compared": 12,                      how many variables were compared by value; left out when none were looked at
-     "not_compared": ["..."],             what was left out, in words; left out when nothing was
+     "compared": 12,                      the number of variables compared by value; left out if none were
+     "not_compared": ["..."],             sentences about parts that were not compared; left out if there are none
      "changes": [...], "consequences": [...],
      "deep": [...]}                       parts of arguments nested too deep for a JSON reader, as in the JSON of graphs
 
-A change is `{"kind", "before", "after", "what", "old", "new", "measure"}`. `before` or `after` is left out where the thing was
-not there, `old` or `new` where there was nothing, `what` and `measure` where they say nothing. Values are written as in the
-JSON of graphs.
+A change is `{"kind", "before", "after", "what", "old", "new", "measure"}`. `before` or `after` is left out if the thing did
+not exist on that side, `old` or `new` if there was no value, `what` and `measure` if they are empty. Values are written as in
+the JSON of graphs. The header of diffs that ramet 0.1 wrote, `{"ramet_diff": 1, ...}`, can still be read.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from typing import Any, NoReturn
 
 from ramet._diff.change import ABSENT, KINDS, Change, Diff
-from ramet._graph import ArgumentReader, ArgumentWriter, FormatError, FrozenDict, Json, Place, Record, describe, misfit
+from ramet._graph import (
+    ArgumentReader,
+    ArgumentWriter,
+    FrozenDict,
+    Json,
+    JsonFields,
+    JsonPath,
+    describe_json,
+    format_error,
+    open_document,
+)
+from ramet._report import json_lines
+from ramet.errors import FormatError
 
-__all__ = ["VERSION", "change_text", "from_json", "to_json"]
-
-VERSION = 1
+__all__ = ["change_text", "from_json", "to_json"]
 
 
 def to_json(diff: Diff) -> str:
-    """The diff as text. `from_json` makes an equal diff of it."""
+    """Return the diff as text, from which `from_json` makes an equal diff."""
     writer = ArgumentWriter()
-    head: dict[str, Json] = {"ramet_diff": VERSION, "before": diff.before, "after": diff.after}
+    fields: dict[str, Json] = {"before": diff.before, "after": diff.after}
     if diff.compared is not None:
-        head["compared"] = diff.compared
+        fields["compared"] = diff.compared
     if diff.not_compared:
-        head["not_compared"] = list(diff.not_compared)
-    parts = [json.dumps(head)[:-1]]
-    for key, changes in (("changes", diff.changes), ("consequences", diff.consequences)):
-        parts.append(f'"{key}": [{_lines(_write(change, writer) for change in changes)}]')
-    if writer.deep:
-        parts.append(f'"deep": [{_lines(writer.deep)}]')
-    return ",\n ".join(parts) + "}\n"
+        fields["not_compared"] = list(diff.not_compared)
+    changes, consequences = ([_write(change, writer) for change in part] for part in (diff.changes, diff.consequences))
+    # The writer collects the deep parts while it writes the changes.
+    deep = {"deep": writer.deep} if writer.deep else {}
+    return json_lines("diff", fields, changes=changes, consequences=consequences, **deep)
 
 
 def change_text(change: Change) -> str:
-    """A change as text that no other change has."""
+    """Return a change as text that no other change has."""
     writer = ArgumentWriter()
     return json.dumps([_write(change, writer), writer.deep], allow_nan=False)
-
-
-def _lines(records: Iterable[Json]) -> str:
-    return ",".join(f"\n  {json.dumps(record, allow_nan=False)}" for record in records)
 
 
 def _write(change: Change, writer: ArgumentWriter) -> Json:
@@ -69,59 +71,41 @@ def _write(change: Change, writer: ArgumentWriter) -> Json:
 
 
 def from_json(text: str) -> Diff:
-    """The diff that `to_json` made this text of; see `Diff.from_json`."""
+    """Return the diff from which `to_json` made the text."""
     try:
-        return _read(_parse(text))
+        return _read(open_document(text, "diff"))
     except FormatError as error:
         summary = error.summary.replace("the graph", "the diff", 1)
         raise FormatError(summary, expected=error.expected, found=error.found, path=error.path) from None
 
 
-def _parse(text: str) -> Any:
-    try:
-        return json.loads(text, parse_constant=_refuse)
-    except RecursionError:
-        found = "lists and objects nested too deep to read"
-    except ValueError as error:
-        found = str(error)
-    raise FormatError("Cannot read the diff: the text is not JSON.", found=found, path="the whole text")
-
-
-def _refuse(word: str) -> NoReturn:
-    raise ValueError(f"the word {word}")
-
-
-def _read(raw: object) -> Diff:
-    record = Record(raw, Place())
-    version = record.raw("ramet_diff")
-    if type(version) is not int or version != VERSION:
-        raise misfit(str(VERSION), describe(version), record.place.at("ramet_diff"))
-    arguments = ArgumentReader([part for part, _ in record.items("deep")], record.place.at("deep"))
+def _read(record: JsonFields) -> Diff:
+    arguments = ArgumentReader([part for part, _ in record.items("deep")], record.path.at("deep"))
     diff = Diff(
         record.text("before"),
         record.text("after"),
-        tuple(_read_change(item, place, arguments) for item, place in record.items("changes")),
-        tuple(_read_change(item, place, arguments) for item, place in record.items("consequences")),
+        tuple(_read_change(item, path, arguments) for item, path in record.items("changes")),
+        tuple(_read_change(item, path, arguments) for item, path in record.items("consequences")),
         record.number("compared"),
-        tuple(_text(item, place) for item, place in record.items("not_compared")),
+        tuple(_text(item, path) for item, path in record.items("not_compared")),
     )
     record.end()
     arguments.end()
     return diff
 
 
-def _text(item: object, place: Place) -> str:
+def _text(item: object, path: JsonPath) -> str:
     if not isinstance(item, str):
-        raise misfit("text", describe(item), place)
+        raise format_error("text", describe_json(item), path)
     return item
 
 
-def _read_change(raw: object, place: Place, arguments: ArgumentReader) -> Change:
-    record = Record(raw, place)
-    measure = arguments.read(record.raw("measure", {}), place.at("measure"))
+def _read_change(raw: object, path: JsonPath, arguments: ArgumentReader) -> Change:
+    record = JsonFields(raw, path)
+    measure = arguments.read(record.raw("measure", {}), path.at("measure"))
     if not isinstance(measure, FrozenDict):
-        raise misfit("an object", describe(measure), place.at("measure"))
-    old, new = (arguments.read(record.raw(key), place.at(key)) if key in record else ABSENT for key in ("old", "new"))
+        raise format_error("an object", describe_json(measure), path.at("measure"))
+    old, new = (arguments.read(record.raw(key), path.at(key)) if key in record else ABSENT for key in ("old", "new"))
     change = Change(
         record.choice("kind", KINDS),
         record.optional_text("before"),

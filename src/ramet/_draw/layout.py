@@ -1,9 +1,9 @@
 """Rows and columns of the boxes of one container, by layered (Sugiyama) layout.
 
-Every container is laid out once, by itself, as if all that is in it were closed. What the layout gives is kept as rows and
-columns, not as points: when a box opens or closes, `place.py` here and `place.js` on the page push rows and columns apart, and
-nothing changes its order. So opening a box costs no new layout, the eye keeps its place, and the page needs no layout
-library. `test_the_page_places_boxes_as_the_svg_does` keeps the two of them alike.
+Every container is laid out once, by itself, as if all boxes in it were closed. The result is kept as rows and columns, not as
+points: when a box opens or closes, `placement.py` here and `placement.js` on the page push rows and columns apart, but never
+change their order. So opening a box needs no new layout, readers keep their bearings, and the page needs no layout library.
+`test_page_and_svg_place_boxes_and_edges_alike` keeps the two implementations in step.
 """
 
 from __future__ import annotations
@@ -11,29 +11,29 @@ from __future__ import annotations
 from collections import Counter
 from typing import TypeAlias, cast
 
-from ramet._draw.box import Bend, Box, Scene
+from ramet._draw.drawing import Bend, Box, Drawing
 
 __all__ = ["arrange_grid", "arrange_rows"]
 
 # One column of the layout, before boxes push each other apart.
 _COLUMN = 72.0
-# Bends are what a layout spends its time on. Beyond this many, the longest edges go straight to where they end.
+# Bends take most of the time of a layout. Beyond this many, the longest edges go straight to their targets.
 _MOST_BENDS = 4_000
 _LONGEST_EDGE = 400
-# The most that a layout may cost: the sum over all rows of edges below times boxes and bends. This takes a few seconds.
+# The most that a layout may cost: the sum over all rows of edges below times boxes and bends. It takes a few seconds.
 _MOST_WORK = 400_000
 
-# Boxes and bends with their positions, width and height of them all, and the edges between them.
+# Boxes and bends with their positions, the width and height of all, and the edges between them.
 _Part: TypeAlias = tuple[list[tuple[int, tuple[float, float]]], float, float, list[tuple[int, int]] | None]
 
 
-def arrange_rows(scene: Scene, container: Box) -> None:
-    """Row and column for each child of a container whose children are joined by edges, and the bends of the edges."""
+def arrange_rows(drawing: Drawing, container: Box) -> None:
+    """Set row and column of each child of a container with edges, and the bends of the edges."""
     joined = [edge for edge in container.edges if edge.source != edge.target]
     pairs = list(dict.fromkeys((edge.source, edge.target) for edge in joined))
-    numbers = {box: place for place, box in enumerate(dict.fromkeys(end for pair in pairs for end in pair))}
+    numbers = {box: index for index, box in enumerate(dict.fromkeys(end for pair in pairs for end in pair))}
     kept = _affordable([(numbers[source], numbers[target]) for source, target in pairs], len(numbers))
-    boxes = [scene.boxes[number] for number in numbers]
+    boxes = [drawing.boxes[number] for number in numbers]
     paths: dict[tuple[int, int], list[int]] = {}
     rows = 0
     if kept and _work(kept, len(numbers)) <= _MOST_WORK:
@@ -42,22 +42,22 @@ def arrange_rows(scene: Scene, container: Box) -> None:
         rows = _lay_out_plainly(kept, boxes)
     for edge in joined:
         edge.bends = paths.get((numbers[edge.source], numbers[edge.target]), [])
-    placed = {end for pair in kept for end in pair}
-    alone = [number for number in container.children if numbers.get(number) not in placed]
-    _fill_grid(scene, alone, rows, max(4, round(len(alone) ** 0.5)))
+    connected = {end for pair in kept for end in pair}
+    alone = [number for number in container.children if numbers.get(number) not in connected]
+    _fill_grid(drawing, alone, rows, max(4, round(len(alone) ** 0.5)))
 
 
-def arrange_grid(scene: Scene, container: Box) -> None:
-    """Row and column for each child of a container that has no edges: line by line, as one reads."""
+def arrange_grid(drawing: Drawing, container: Box) -> None:
+    """Set row and column of each child of a container without edges: line by line, in reading order."""
     count = len(container.children)
     columns = count if count <= 3 else min(6, max(3, round(count**0.5)))
-    _fill_grid(scene, container.children, 0, columns)
+    _fill_grid(drawing, container.children, 0, columns)
 
 
-def _fill_grid(scene: Scene, numbers: list[int], first_row: int, columns: int) -> None:
-    for place, number in enumerate(numbers):
-        box = scene.boxes[number]
-        box.rank, box.x = first_row + place // columns, place % columns * _COLUMN
+def _fill_grid(drawing: Drawing, numbers: list[int], first_row: int, columns: int) -> None:
+    for index, number in enumerate(numbers):
+        box = drawing.boxes[number]
+        box.rank, box.x = first_row + index // columns, index % columns * _COLUMN
 
 
 def _affordable(pairs: list[tuple[int, int]], count: int) -> list[tuple[int, int]]:
@@ -71,32 +71,32 @@ def _affordable(pairs: list[tuple[int, int]], count: int) -> list[tuple[int, int
     held: set[int] = set()
     holding: set[int] = set()
     budget = _MOST_BENDS
-    for place in sorted(range(len(pairs)), key=lambda place: spans[place]):
-        source, target = pairs[place]
+    for index in sorted(range(len(pairs)), key=spans.__getitem__):
+        source, target = pairs[index]
         needed = source not in holding or target not in held
-        is_short = spans[place] <= _LONGEST_EDGE or needed
+        is_short = spans[index] <= _LONGEST_EDGE or needed
         # Required edges may take as much again as all the others.
-        if is_short and spans[place] - 1 <= budget + _MOST_BENDS * needed:
-            kept.add(place)
+        if is_short and spans[index] - 1 <= budget + _MOST_BENDS * needed:
+            kept.add(index)
             held.add(target)
             holding.add(source)
-            budget -= max(spans[place] - 1, 0)
-    return [pair for place, pair in enumerate(pairs) if place in kept]
+            budget -= max(spans[index] - 1, 0)
+    return [pair for index, pair in enumerate(pairs) if index in kept]
 
 
 def _ranks(pairs: list[tuple[int, int]], count: int) -> list[int]:
-    """The longest way from above to each box; boxes on a cycle (a broken graph has some) stay where they are."""
+    """Return the length of the longest path to each box; 0 for boxes on a cycle, which invalid graphs may have."""
     after: list[list[int]] = [[] for _ in range(count)]
     open_before = [0] * count
     for source, target in pairs:
         after[source].append(target)
         open_before[target] += 1
     ranks = [0] * count
-    ready = [place for place in range(count) if not open_before[place]]
+    ready = [vertex for vertex in range(count) if not open_before[vertex]]
     while ready:
-        place = ready.pop()
-        for other in after[place]:
-            ranks[other] = max(ranks[other], ranks[place] + 1)
+        vertex = ready.pop()
+        for other in after[vertex]:
+            ranks[other] = max(ranks[other], ranks[vertex] + 1)
             open_before[other] -= 1
             if not open_before[other]:
                 ready.append(other)
@@ -116,7 +116,7 @@ def _work(pairs: list[tuple[int, int]], count: int) -> int:
 def _lay_out_plainly(pairs: list[tuple[int, int]], boxes: list[Box]) -> int:
     """Put the boxes into rows, each below the middle of its inputs, and return the number of rows.
 
-    For what nobody could follow with the eye anyway: rows of hundreds of boxes, with edges from everywhere to everywhere.
+    For graphs that no reader could follow anyway: rows of hundreds of boxes, with edges between all of them.
     """
     before: dict[int, list[int]] = {}
     for source, target in pairs:
@@ -130,26 +130,26 @@ def _lay_out_plainly(pairs: list[tuple[int, int]], boxes: list[Box]) -> int:
         middle = {
             one: sum(column.get(other, 0) for other in before.get(one, ())) / len(before.get(one, " ")) for one in row
         }
-        for place, number in enumerate(sorted(row, key=lambda one: (middle[one], one))):
-            column[number] = place
-            boxes[number].rank, boxes[number].x = rank, place * _COLUMN
+        for index, number in enumerate(sorted(row, key=lambda one: (middle[one], one))):
+            column[number] = index
+            boxes[number].rank, boxes[number].x = rank, index * _COLUMN
     return max(rows) + 1
 
 
 def _lay_out(
     pairs: list[tuple[int, int]], boxes: list[Box], container: Box
 ) -> tuple[dict[tuple[int, int], list[int]], int]:
-    """Puts the boxes into rows and columns; returns the bends of each pair, and how many rows there are."""
+    """Put the boxes into rows and columns, and return the bends of each pair and the number of rows."""
     from fast_sugiyama import from_edges
 
     bends: dict[int, int] = {}
-    ways: dict[int, list[int]] = {}
+    targets: dict[int, list[int]] = {}
     offset, rows = 0.0, 0
-    # Numbers come back, because numbers were passed.
+    # The vertices are numbers, because numbers were passed.
     parts = cast("list[_Part]", from_edges(pairs, vertex_spacing=1, dummy_vertices=True))
     for positions, width, height, edges in parts:
         left = min(x for _, (x, _) in positions)
-        # In the order of their numbers: the engine hands them out in none that lasts.
+        # Sorted by number: the order in which the engine returns them varies.
         for number, (x, y) in sorted(positions):
             rank, column = round(height - y), (x - left + offset) * _COLUMN
             if number < len(boxes):
@@ -158,19 +158,19 @@ def _lay_out(
                 bends[number] = len(container.bends)
                 container.bends.append(Bend(rank, column))
         for source, target in sorted(edges or ()):
-            ways.setdefault(source, []).append(target)
+            targets.setdefault(source, []).append(target)
         offset += width + 1.5
         rows = max(rows, round(height) + 1)
-    return {pair: way for source in range(len(boxes)) for pair, way in _follow(source, ways, bends)}, rows
+    return {pair: path for source in range(len(boxes)) for pair, path in _follow(source, targets, bends)}, rows
 
 
-def _follow(source: int, ways: dict[int, list[int]], bends: dict[int, int]) -> list[tuple[tuple[int, int], list[int]]]:
-    """The edges that leave a box, each with the bends on its way."""
+def _follow(source: int, edges: dict[int, list[int]], bends: dict[int, int]) -> list[tuple[tuple[int, int], list[int]]]:
+    """Return the edges that leave a box, each with its bends."""
     found = []
-    for step in ways.get(source, ()):
+    for vertex in edges.get(source, ()):
         passed = []
-        while step in bends:
-            passed.append(bends[step])
-            step = ways[step][0]
-        found.append(((source, step), passed))
+        while vertex in bends:
+            passed.append(bends[vertex])
+            vertex = edges[vertex][0]
+        found.append(((source, vertex), passed))
     return found

@@ -1,4 +1,4 @@
-"""Colours: one family of ops, one hue. The page and the SVG take them from here."""
+"""The colors of the page and the SVG: one hue for each family of ops."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Literal, TypeAlias
 
 from ramet._graph import Op
 
-__all__ = ["DARK", "FAMILIES", "GROUPS", "LIGHT", "STATUS", "Theme", "family_of", "mark_colour", "style_variables"]
+__all__ = ["DARK", "FAMILIES", "GROUPS", "LIGHT", "STATUS", "Theme", "family_of", "mark_color", "style_variables"]
 
-# The hue of each family in degrees, and how strong it is in per cent; what a family is called in the legend.
+# For each family: its hue in degrees, its saturation in percent, and its name in the legend.
 FAMILIES: dict[str, tuple[int, int, str]] = {
     "input": (150, 45, "input, output"),
     "output": (150, 45, "input, output"),
@@ -30,7 +30,7 @@ FAMILIES: dict[str, tuple[int, int, str]] = {
     "layer": (205, 22, "other layer"),
 }
 
-# Tried from the first to the last: a BatchNormalization is no Activation, whatever it is called.
+# The first match counts: a BatchNormalization is no Activation, whatever its name contains.
 _BY_CLASS: tuple[tuple[str, str], ...] = (
     ("attention", r"Attention|Transformer"),
     ("embedding", r"Embedding|Lookup|Hashing|TextVectorization|CategoryEncoding"),
@@ -45,7 +45,7 @@ _BY_CLASS: tuple[tuple[str, str], ...] = (
 )
 _COMPILED = tuple((family, re.compile(pattern)) for family, pattern in _BY_CLASS)
 
-# Marks of what is one object: told apart by letter first, by colour second.
+# The colors of marks, which are distinguished by their letters as well.
 GROUPS = ("#b4256a", "#0b6fb8", "#8a5a00", "#1d7a45", "#7a3fc4", "#b3401b", "#00757d", "#5c6370")
 STATUS = {
     "added": ("#1a7f37", "#3fb950"),
@@ -55,7 +55,7 @@ STATUS = {
     "differs": ("#c62f3a", "#ff7b72"),
 }
 
-# How far weights moved, from the smallest step to the largest: how light a box is in the light theme, and in the dark one.
+# The lightness of a box in the light and in the dark theme, by how far its weights moved.
 _MOVED_HUE = 24
 _MOVED = ((96, 16), (91, 21), (84, 27), (76, 33), (67, 40))
 
@@ -64,7 +64,7 @@ Kind: TypeAlias = Literal["light", "dark"]
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """The colours of a page that belong to no family."""
+    """The colors of a page: those below, and those computed for each family."""
 
     kind: Kind
     page: str
@@ -77,24 +77,24 @@ class Theme:
     card: str
 
     def fill(self, family: str) -> str:
-        """The colour inside a box."""
-        hue, strong, _ = FAMILIES[family]
-        return _hex(hue, strong, 94) if self.kind == "light" else _hex(hue, strong * 0.6, 17)
+        """Return the color inside a box."""
+        hue, saturation, _ = FAMILIES[family]
+        return _hex(hue, saturation, 94) if self.kind == "light" else _hex(hue, saturation * 0.6, 17)
 
     def stroke(self, family: str) -> str:
-        """The colour of its outline."""
-        hue, strong, _ = FAMILIES[family]
-        return _hex(hue, strong, 46) if self.kind == "light" else _hex(hue, strong, 62)
+        """Return the color of its outline."""
+        hue, saturation, _ = FAMILIES[family]
+        return _hex(hue, saturation, 46) if self.kind == "light" else _hex(hue, saturation, 62)
 
     def moved(self, step: int) -> str:
-        """The colour inside a box whose weights moved that far, by the steps of `HOW_FAR`."""
+        """Return the color inside a box whose weights moved by a step of `DISTANCE_STEPS`."""
         light, dark = _MOVED[step]
         return _hex(_MOVED_HUE, 92, light) if self.kind == "light" else _hex(_MOVED_HUE, 70, dark)
 
     def inside(self, family: str) -> str:
-        """The colour behind what is in an open box."""
-        hue, strong, _ = FAMILIES[family]
-        return _hex(hue, strong * 0.6, 98) if self.kind == "light" else _hex(hue, strong * 0.5, 11)
+        """Return the background of an open box."""
+        hue, saturation, _ = FAMILIES[family]
+        return _hex(hue, saturation * 0.6, 98) if self.kind == "light" else _hex(hue, saturation * 0.5, 11)
 
 
 LIGHT = Theme("light", "#ffffff", "#1c2430", "#55606e", "#d5dae1", "#8793a1", "#7a3fc4", "#0b57d0", "#f6f8fa")
@@ -102,7 +102,7 @@ DARK = Theme("dark", "#12161c", "#e8edf3", "#a3afbd", "#323a45", "#75818f", "#c8
 
 
 def family_of(op: Op) -> str:
-    """Which family an op belongs to, by its kind and the name of its class."""
+    """Return the family of an op, by its kind and the name of its class."""
     if op.kind in ("input", "model"):
         return op.kind
     for family, pattern in _COMPILED:
@@ -111,17 +111,17 @@ def family_of(op: Op) -> str:
     return "operation" if op.kind == "operation" else "layer"
 
 
-def mark_colour(group: int) -> str:
-    """The colour of a group of boxes that are one object."""
+def mark_color(group: int) -> str:
+    """Return the color of the mark of a group."""
     return GROUPS[group % len(GROUPS)]
 
 
 def style_variables(theme: Theme) -> str:
-    """The colours of a theme as CSS variables."""
-    place = 0 if theme.kind == "light" else 1
+    """Return the colors of a theme as CSS variables."""
+    index = 0 if theme.kind == "light" else 1
     plain = ("page", "text", "quiet", "line", "edge", "mask", "focus", "card")
     pairs = [(name, getattr(theme, name)) for name in plain]
-    pairs += [(status, colours[place]) for status, colours in STATUS.items()]
+    pairs += [(status, colors[index]) for status, colors in STATUS.items()]
     pairs += [(f"moved-{step}", theme.moved(step)) for step in range(len(_MOVED))]
     for family in FAMILIES:
         pairs += [
@@ -132,8 +132,8 @@ def style_variables(theme: Theme) -> str:
     return "".join(f"--{name}:{value};" for name, value in pairs) + f"color-scheme:{theme.kind};"
 
 
-def _hex(hue: float, strong: float, light: float) -> str:
+def _hex(hue: float, saturation: float, lightness: float) -> str:
     import colorsys
 
-    parts = colorsys.hls_to_rgb(hue / 360, light / 100, strong / 100)
+    parts = colorsys.hls_to_rgb(hue / 360, lightness / 100, saturation / 100)
     return "#" + "".join(f"{round(255 * part):02x}" for part in parts)

@@ -1,20 +1,21 @@
-"""Short texts on the picture, and how wide they are."""
+"""Short texts for the picture, and their widths."""
 
 from __future__ import annotations
 
-from ramet._diff import show
-from ramet._graph import Argument, FrozenDict, FrozenList, Op, Shape, Value, escape
+from ramet._diff import describe_value
+from ramet._graph import Argument, FrozenDict, FrozenList, Op, Shape, Value
+from ramet._report import escape
 
-__all__ = ["count", "hint_of", "letters", "listed_shapes", "shape_text", "shorten", "value_text", "width_of"]
+__all__ = ["hint_of", "letters", "listed_shapes", "shape_text", "shorten", "value_text", "width_of"]
 
-# In parts of the font's size, measured on common sans-serif fonts: a text is never wider than its box by much.
+# Widths relative to the font size, measured on common sans-serif fonts, so that no text is much wider than its box.
 _NARROW = frozenset("iljtfrI.,:;'|!()[]_ ")
 _WIDE = frozenset("mwMWOQGCDNHU@%")
 _LONGEST = 30
 
 
 def width_of(text: str, size: float) -> float:
-    """About how wide the text is at this size of font."""
+    """Return the approximate width of a text in a font size."""
     units = sum(
         0.4 if char in _NARROW else 0.86 if char in _WIDE else 1.0 if ord(char) > 0x2E80 else 0.63 for char in text
     )
@@ -22,7 +23,7 @@ def width_of(text: str, size: float) -> float:
 
 
 def shorten(text: str, longest: int = _LONGEST) -> str:
-    """The text on one line, without what a reader cannot see; the middle of a long one is left out."""
+    """Return the text on one line, with invisible characters escaped and the middle of a long text left out."""
     text = escape(text[: 4 * longest] + text[-longest:] if len(text) > 5 * longest else text)
     if len(text) <= longest:
         return text
@@ -31,9 +32,9 @@ def shorten(text: str, longest: int = _LONGEST) -> str:
 
 
 def shape_text(shape: Shape | None) -> str:
-    """`(None, 8)`; the middle of a shape of very many dimensions is left out."""
+    """Return a shape as `(None, 8)`; the middle of a shape with many dimensions is left out."""
     if shape is None:
-        return "not known yet"
+        return "unknown shape"
     parts = [str(length) for length in shape]
     if len(parts) > 8:
         parts = [*parts[:4], "…", *parts[-3:]]
@@ -41,25 +42,20 @@ def shape_text(shape: Shape | None) -> str:
 
 
 def value_text(value: Value) -> str:
-    """The shape of a value, and what else is special about it."""
+    """Return the shape of a value with its flags: `(None, 8) sparse`."""
     flags = [word for word in ("sparse", "ragged", "optional") if getattr(value, word)]
     return " ".join([shape_text(value.shape), *flags])
 
 
 def listed_shapes(shapes: tuple[str, ...], most: int) -> list[str]:
-    """The first shapes; those of several values that are all alike in one line."""
+    """Return the first shapes, or one line for several equal ones: `3 x (None, 8)`."""
     if len(shapes) > 1 and len(set(shapes)) == 1:
         return [f"{len(shapes)} x {shapes[0]}"]
     return list(shapes[:most])
 
 
-def count(number: int, word: str, words: str | None = None) -> str:
-    """`1 layer`, `1,200 layers`."""
-    return f"{number:,} {word if number == 1 else words or f'{word}s'}"
-
-
 def letters(number: int) -> str:
-    """A, B, ... Z, AA, AB: the mark of a group."""
+    """Return the letters for a number: A, B, ... Z, AA, AB."""
     text = ""
     number += 1
     while number:
@@ -69,7 +65,7 @@ def letters(number: int) -> str:
 
 
 def hint_of(op: Op) -> str:
-    """A setting or two that tell the op from others of its class: `3x3, 64`."""
+    """Return a setting or two that distinguish the op from others of its class: `3x3, 64`."""
     config = op.config
     if config is None:
         return ""
@@ -88,4 +84,4 @@ def _size(config: FrozenDict, key: str) -> str:
 
 
 def _plain(value: Argument) -> str:
-    return show(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+    return describe_value(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""

@@ -1,32 +1,25 @@
-"""Edits as data: what shall be done to which layers, what that would touch, and recipes read from a file."""
+"""Edits of models: applying them to a twin, planning them, and reading and writing them as recipes.
 
-from ramet._edit.assert_edit import assert_edit
-from ramet._edit.door import edit, plan
-from ramet._edit.edit import PRESERVING, Edit, as_edits
-from ramet._edit.from_config import check_layers
-from ramet._edit.layer_config import FROM_OLD, LayerConfig, objects_in, refused
-from ramet._edit.plan import AdaptedWeight, Plan, Skip, Step, Touch
+A model and edits (frozen values, one class each in `edits/`) go in; an edited twin comes out of `edit`, and a `Plan`, which shows
+what would happen, out of `plan`. Both start the same way: an `EditSession` captures the model, and each edit plans its step, that
+is, which ops it touches and which it skips. `edit` then lets each edit change layers of the twin in place or record changes of
+calls, and `rebuilding.py` applies these together, graph by graph. `recipe.py` reads edits from TOML files and writes them.
+"""
+
+from ramet._edit.base import Edit
+from ramet._edit.engine import edit, plan
+from ramet._edit.plans import AdaptedWeight, Plan, Skip, Step, Touch
 from ramet._edit.recipe import Recipe, read_recipe
-from ramet.errors import RecipeError
 
 __all__ = [
-    "FROM_OLD",
-    "PRESERVING",
     "AdaptedWeight",
     "Edit",
-    "LayerConfig",
     "Plan",
     "Recipe",
-    "RecipeError",
     "Skip",
     "Step",
     "Touch",
-    "as_edits",
-    "assert_edit",
-    "check_layers",
     "edit",
-    "objects_in",
     "plan",
     "read_recipe",
-    "refused",
 ]

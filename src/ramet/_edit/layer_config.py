@@ -1,36 +1,48 @@
-"""Layers that a recipe describes, and the values that a recipe may contain."""
+"""Layers that a recipe describes: checked when the recipe is read, and created in safe mode when the edit is applied."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import difflib
+import inspect
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ramet._edit.recipe_page import Page
-from ramet._edit.toml_place import KeyPath
+import keras
+
+from ramet._edit.base import Edit
+from ramet._edit.recipe_file import KeyPath, RecipeLocation
 from ramet._files import Finding, judge_value
 from ramet._graph import FrozenDict, freeze_dict, thaw
+from ramet._keras import keep_name_counters, safe_mode
+from ramet.errors import RecipeError
 
-__all__ = ["FROM_OLD", "LayerConfig", "objects_in", "refused"]
+__all__ = ["FROM_OLD", "LayerConfig", "as_factory", "check_layers", "find_refused", "objects_in"]
 
-# { from_old = "units" } in a config stands for that setting of the layer that is replaced.
+# { from_old = "units" } in a config is replaced by that setting of the old layer.
 FROM_OLD = "from_old"
 
-_OF_FUNCTIONS = ("FlaxLayer", "JaxLayer")
+_MADE_OF_FUNCTIONS = ("FlaxLayer", "JaxLayer")
+# Where the classes in a config are looked up, in this order: `Identity` is a layer before it is an initializer.
+_NAMESPACES = ("layers", "initializers", "regularizers", "constraints", "dtype_policies", "random", "models")
+_FUNCTIONS = (keras.activations, keras.ops)
+# Class names that describe plain data.
+_DATA = frozenset(
+    {"__numpy__", "__tensor__", "__keras_tensor__", "__bytes__", "__ellipsis__", "__slice__", "__tuple__"}
+)
 
 
 @dataclass(frozen=True, slots=True)
 class LayerConfig:
-    """What a layer shall be. It is made when the edit is carried out, once for each layer it stands for.
+    """The description of a layer, from which one layer is created for each layer that an edit touches.
 
     Attributes:
         class_name: The name of its class.
-        config: Its settings, as `get_config()` says them.
-        module: Where Keras keeps the class; found when left out.
+        config: Its settings, as in `get_config()`.
+        module: The module of the class in Keras; found if None.
         registered_name: The name the class is registered by: `package>Name`.
         holds_old: Whether it gets the old layer as its `layer`, as wrappers do.
-        page: The recipe it was read from, for messages; None if it was made in Python.
-        path: The keys that lead to it in the recipe.
+        location: Its location in a recipe, for messages; None if it was made in Python.
     """
 
     class_name: str
@@ -38,41 +50,28 @@ class LayerConfig:
     module: str | None = None
     registered_name: str | None = None
     holds_old: bool = False
-    page: Page | None = field(default=None, compare=False, repr=False)
-    path: KeyPath = field(default=(), compare=False, repr=False)
+    location: RecipeLocation | None = field(default=None, compare=False, repr=False)
 
     @classmethod
-    def of(
-        cls, table: dict[str, Any], *, holds_old: bool = False, page: Page | None = None, path: KeyPath = ()
+    def from_table(
+        cls, table: dict[str, Any], *, holds_old: bool = False, location: RecipeLocation | None = None
     ) -> LayerConfig:
-        """From a table with the keys of a Keras config."""
-        return cls(
-            table["class_name"],
-            freeze_dict(table.get("config", {})),
-            table.get("module"),
-            table.get("registered_name"),
-            holds_old,
-            page,
-            path,
-        )
+        """Return the layer described by a table with the keys of a Keras config."""
+        config = freeze_dict(table.get("config", {}))
+        return cls(table["class_name"], config, table.get("module"), table.get("registered_name"), holds_old, location)
 
     def table(self) -> dict[str, Any]:
-        """The same as nested dicts and lists, new ones each time: Keras takes them apart."""
+        """Return the same as nested dicts and lists, new ones each time, since Keras modifies them."""
         table: dict[str, Any] = {"class_name": self.class_name, "config": thaw(self.config)}
         known = {"module": self.module, "registered_name": self.registered_name}
         return {**table, **{name: value for name, value in known.items() if value is not None}}
 
-    def place(self, path: KeyPath = (), *, key: bool = False) -> str | None:
-        """Where a part stands in its file, or the nearest above it that is written out.
-
-        Args:
-            path: The keys that lead to it.
-            key: Whether its key is meant, and not its value.
-        """
-        if self.page is None:
-            return None
-        whole = (*self.path, *path)
-        return self.page.at_key(whole) if key else self.page.at_value(whole)
+    def error(self, keys: KeyPath, reason: str, **parts: Any) -> RecipeError:
+        """Return the error that the layer cannot be created because of a part of its description."""
+        if self.location is None:
+            return RecipeError(f"Cannot create a layer: {reason}.", **parts)
+        location = self.location.at(*keys)
+        return RecipeError(f"Cannot use {location}: {reason}.", path=str(location), **parts)
 
     def __str__(self) -> str:
         settings = ", ".join(f"{name}={value!r}" for name, value in thaw(self.config).items())
@@ -82,7 +81,7 @@ class LayerConfig:
 
 
 def objects_in(value: object) -> Iterator[tuple[KeyPath, dict[str, Any]]]:
-    """All tables inside a value that describe an object, with the path to each; outer ones first."""
+    """Yield all tables inside a value that describe an object, with the keys that lead to each; outer ones first."""
     waiting: list[tuple[KeyPath, object]] = [((), value)]
     while waiting:
         path, item = waiting.pop()
@@ -94,29 +93,30 @@ def objects_in(value: object) -> Iterator[tuple[KeyPath, dict[str, Any]]]:
             waiting += [((*path, number), part) for number, part in enumerate(item)]
 
 
-def refused(value: Any, key: str = "layer") -> tuple[KeyPath, str] | None:
-    """Return the position of the first part of a value that a recipe must not contain, and the reason; None if it is fine.
+def find_refused(value: Any, key: str = "layer") -> tuple[KeyPath, str] | None:
+    """Return the keys of the first part of a value that a recipe must not contain, and the reason; None if it is fine.
 
-    A recipe is judged as a model file is, and more strictly: nothing is opened because of it, and classes and functions
-    that are not of Keras must be registered.
+    A recipe is judged like a model file, and more strictly: nothing is opened because of it, and classes and functions that
+    are not Keras' own must be registered.
     """
-    for steps, part, finding in _judged(value, key):
+    for keys, part, finding in _findings(value, key):
         if finding.severity == "unsafe" or finding.kind not in ("class", "function"):
-            named = isinstance(part, dict) and "class_name" in part
-            return (*steps, "class_name") if named else steps, finding.what[0].lower() + finding.what[1:].rstrip(".")
-        if isinstance(part, dict) and part.get("class_name") in _OF_FUNCTIONS:
-            return (*steps, "class_name"), f"a {part['class_name']} is made of Python functions"
+            is_object = isinstance(part, dict) and "class_name" in part
+            reason = finding.what[0].lower() + finding.what[1:].rstrip(".")
+            return (*keys, "class_name") if is_object else keys, reason
+        if isinstance(part, dict) and part.get("class_name") in _MADE_OF_FUNCTIONS:
+            return (*keys, "class_name"), f"a {part['class_name']} is made of Python functions"
         if isinstance(part, dict) and _imports(part, finding):
-            return (*steps, "module"), f"nothing is imported from '{part['module']}' because of a recipe"
+            return (*keys, "module"), f"recipes do not import modules such as '{part['module']}'"
     return None
 
 
-def _judged(value: Any, key: str) -> Iterator[tuple[KeyPath, Any, Finding]]:
+def _findings(value: Any, key: str) -> Iterator[tuple[KeyPath, Any, Finding]]:
     yield from judge_value(value, key)
     for path, table in objects_in(value):
         if "config" not in table:  # a recipe may leave it out
-            for steps, part, finding in judge_value({**table, "config": {}}, key):
-                yield (*path, *steps), part, finding
+            for keys, part, finding in judge_value({**table, "config": {}}, key):
+                yield (*path, *keys), part, finding
 
 
 def _imports(table: dict[str, Any], finding: Finding) -> bool:
@@ -126,3 +126,177 @@ def _imports(table: dict[str, Any], finding: Finding) -> bool:
     # Keras imports some packages by itself, whatever is registered.
     by_name = by_name and not str(module).startswith("keras_")
     return finding.severity == "trust" and bool(module) and module != "builtins" and not by_name
+
+
+def check_layers(edits: Iterable[Edit]) -> None:
+    """Refuse every described layer whose class is unknown or does not have its settings."""
+    for edit in edits:
+        for value in edit.arguments().values():
+            if isinstance(value, LayerConfig):
+                _check_settings(value, _complete(value, value.table()))
+
+
+def as_factory(layer: Any) -> Any:
+    """Return the function from the old layer to the new one for a layer config; anything else unchanged."""
+    return _factory(layer) if isinstance(layer, LayerConfig) else layer
+
+
+def _factory(wanted: LayerConfig) -> Callable[[Any], Any]:
+    def create(old: Any) -> Any:
+        table = wanted.table()
+        cls = _complete(wanted, table)
+        _check_settings(wanted, cls)
+        _fill_from_old(wanted, table, old)
+        for keys, _, finding in judge_value(table, "layer"):
+            if finding.kind == "file" and finding.severity == "unsafe":
+                raise wanted.error(keys, finding.what.rstrip("."), fix="make the edit in Python.")
+        try:
+            # Names start as Keras would start them: a recipe gives the same names each time.
+            with keep_name_counters(), safe_mode():
+                return _create(wanted, cls, table, old)
+        except RecipeError:
+            raise
+        except Exception as error:  # a constructor may raise anything
+            raise wanted.error(
+                ("config",),
+                f"the constructor of {wanted.class_name} raised an error",
+                found=f"{type(error).__name__}: {' '.join(str(error).split())[:200]}",
+                fix="write settings that its constructor accepts.",
+            ) from error
+
+    return create
+
+
+def _create(wanted: LayerConfig, cls: type, table: dict[str, Any], old: Any) -> Any:
+    if not wanted.holds_old or "layer" in table["config"]:
+        return keras.saving.deserialize_keras_object(table)
+    settings = {
+        name: keras.saving.deserialize_keras_object(value) if _is_object(value) else value
+        for name, value in table["config"].items()
+    }
+    return cls(layer=old, **settings)
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict) and "class_name" in value and "config" in value
+
+
+def _complete(wanted: LayerConfig, table: dict[str, Any]) -> type:
+    """Add to each description of an object the module of its class; return the class of the layer."""
+    wrong = find_refused(table)
+    if wrong is not None:  # checked again: not every layer config was read from a file
+        raise wanted.error(*wrong, fix="make the edit in Python.")
+    found: type | None = None
+    for path, item in objects_in(table):
+        if item["class_name"] in _DATA:
+            continue
+        if item["class_name"] == "function":
+            _complete_function(wanted, path, item)
+            continue
+        cls = _complete_class(wanted, path, item)
+        item.setdefault("config", {})
+        if cls is keras.Sequential:
+            item["config"].setdefault("name", "sequential")
+        found = cls if path == () else found
+    if found is None or not issubclass(found, keras.Operation):
+        raise wanted.error(("class_name",), f"'{wanted.class_name}' is not a layer", fix="use a class of keras.layers.")
+    return found
+
+
+def _complete_class(wanted: LayerConfig, path: KeyPath, item: dict[str, Any]) -> type:
+    name, registered = str(item["class_name"]), item.get("registered_name")
+    for known in filter(None, (registered, name, f"Custom>{name}")):
+        cls = keras.saving.get_registered_object(known)
+        if isinstance(cls, type):
+            item |= {"class_name": cls.__name__, "module": None, "registered_name": known}
+            return cls
+    given = str(item.get("module") or "").removeprefix("keras.src.").removeprefix("keras.").partition(".")[0]
+    for namespace in (given, *_NAMESPACES) if given in _NAMESPACES else _NAMESPACES:
+        cls = getattr(getattr(keras, namespace), name, None)
+        if isinstance(cls, type):
+            item |= {"module": f"keras.{namespace}", "registered_name": None}
+            return cls
+    raise wanted.error(
+        (*path, "class_name"),
+        f"Keras has no class '{name}', and none is registered by this name",
+        closest=_closest_class(name),
+        fix="correct the name; register a class of your own with keras.saving.register_keras_serializable, "
+        "or read and edit inside keras.saving.custom_object_scope.",
+    )
+
+
+def _complete_function(wanted: LayerConfig, path: KeyPath, item: dict[str, Any]) -> None:
+    name = item.get("config")
+    for known in filter(None, (item.get("registered_name"), name)):
+        if known != "function" and keras.saving.get_registered_object(known) is not None:
+            item |= {"module": None, "registered_name": known}
+            return
+    if not isinstance(name, str) or not any(callable(getattr(module, name, None)) for module in _FUNCTIONS):
+        raise wanted.error(
+            (*path, "config"),
+            f"Keras has no function '{name}', and none is registered by this name",
+            closest=difflib.get_close_matches(str(name), dir(keras.activations), n=1),
+            fix="correct the name, or register the function with keras.saving.register_keras_serializable.",
+        )
+
+
+def _closest_class(name: str) -> list[str]:
+    own: dict[str, str] = {key.rpartition(">")[2]: key for key in keras.saving.get_custom_objects()}
+    public = {cls for namespace in _NAMESPACES for cls in dir(getattr(keras, namespace)) if cls[:1].isupper()}
+    if name in own:
+        return [own[name]]
+    near = difflib.get_close_matches(name, [*own, *sorted(public)], n=1)
+    return [own.get(one, one) for one in near]
+
+
+def _check_settings(wanted: LayerConfig, cls: type) -> None:
+    """Refuse settings that the constructor of one of Keras' own classes does not have."""
+    if cls.__module__.partition(".")[0] != "keras" or issubclass(cls, keras.Model):
+        return
+    # Arguments that a constructor passes on to those of its base classes count, too.
+    known: set[str] = set()
+    for base in cls.__mro__:
+        if "__init__" in vars(base):
+            parameters = inspect.signature(vars(base)["__init__"]).parameters.values()
+            known |= {one.name for one in parameters}
+    known |= {"name", "dtype", "trainable", "autocast", "activity_regularizer"}
+    if wanted.holds_old and "layer" not in known:
+        raise wanted.error(
+            ("class_name",),
+            f"a {cls.__name__} does not hold another layer",
+            fix="wrap with a class that takes a `layer`, such as TimeDistributed, or use replace.",
+        )
+    for name in map(str, wanted.config):
+        if name not in known and "from_config" not in vars(cls):
+            raise wanted.error(
+                ("config", name),
+                f"a {cls.__name__} has no setting '{name}'",
+                closest=difflib.get_close_matches(name, sorted(known - {"self", "kwargs", "args"}), n=1),
+                fix="use the argument names of its constructor.",
+            )
+
+
+def _fill_from_old(wanted: LayerConfig, table: dict[str, Any], old: Any) -> None:
+    """Replace every { from_old = "..." } in a table by a setting of the old layer."""
+    waiting: list[tuple[KeyPath, Any]] = [((), table)]
+    while waiting:
+        path, holder = waiting.pop()
+        for key, item in list(holder.items() if isinstance(holder, dict) else enumerate(holder)):
+            if isinstance(item, dict) and set(item) == {FROM_OLD}:
+                holder[key] = _old_setting(wanted, (*path, key), old, item[FROM_OLD])
+            elif isinstance(item, dict | list):
+                waiting.append(((*path, key), item))
+
+
+def _old_setting(wanted: LayerConfig, path: KeyPath, old: Any, name: Any) -> Any:
+    if isinstance(old, list):
+        raise wanted.error(path, "several layers are replaced, so the old layer is ambiguous", fix="write the value.")
+    config = old.get_config()
+    if name not in config:
+        raise wanted.error(
+            path,
+            f"the old layer '{old.name}', a {type(old).__name__}, has no setting '{name}'",
+            closest=difflib.get_close_matches(str(name), config, n=1),
+            fix="use a name from its get_config(), or select other layers.",
+        )
+    return config[name]

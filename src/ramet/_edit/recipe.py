@@ -6,31 +6,32 @@ import difflib
 import inspect
 import itertools
 import os
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
-from ramet._edit.edit import Edit
-from ramet._edit.recipe_argument import read_argument
-from ramet._edit.recipe_file import parsed, text_of
-from ramet._edit.recipe_page import Page, problem
-from ramet._edit.toml_place import KeyPath, find_places
-from ramet._graph import Shown, escape
+from ramet._edit.base import Edit
+from ramet._edit.layer_config import check_layers
+from ramet._edit.recipe_file import RecipeLocation, parse_recipe, read_text, recipe_error
+from ramet._edit.recipe_values import read_argument
+from ramet._edit.recipe_writer import write_recipe
+from ramet._report import Code, Document, Result, Row, Section, count
 
 __all__ = ["Recipe", "read_recipe"]
 
 # Keys of an edit that are compared with the names of edits, for a suggestion.
-_KEYS_COMPARED = 20
+_COMPARED = 20
 
-Makers = Mapping[str, Callable[..., Edit]]
+_Kinds: TypeAlias = Mapping[str, type[Edit]]
+_Parameters: TypeAlias = Mapping[str, inspect.Parameter]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Recipe(Shown):
-    """A list of edits with a name; `ramet.edit(model, recipe)` carries them out.
+class Recipe(Result):
+    """A named list of edits; `ramet.edit(model, recipe)` applies them.
 
     Attributes:
-        name: What it is called.
+        name: The name of the recipe.
         edits: The edits, in order.
     """
 
@@ -43,130 +44,139 @@ class Recipe(Shown):
     def __iter__(self) -> Iterator[Edit]:
         return iter(self.edits)
 
-    def _line(self) -> str:
-        return f"'{self.name}': {len(self)} edit{'' if len(self) == 1 else 's'}"
+    def _summary(self) -> str:
+        return f"'{self.name}': {count(len(self), 'edit')}"
 
-    def __str__(self) -> str:
-        lines = [f"Recipe {escape(self._line())}"]
-        lines += [f"{number}. {escape(repr(edit))}" for number, edit in enumerate(self.edits, 1)]
-        return "\n".join(lines)
+    def __report__(self) -> Document:
+        rows = tuple(Row(((f"{number}. ", Code(repr(edit))),)) for number, edit in enumerate(self.edits, 1))
+        return Document(f"Recipe {self._summary()}", (Section(rows=rows),))
 
     def to_toml(self) -> str:
-        """The text of a file that reads as this recipe.
+        """Return the text of a file from which `read_recipe` reads this recipe.
 
         Raises:
-            RecipeError: An edit holds a function, a live layer or a selector that no text can say.
+            RecipeError: An edit contains a function, a live layer or a selector that cannot be written as text.
         """
-        from ramet._edit.recipe_text import write
-
-        return write(self.name, self.edits)
+        return write_recipe(self.name, self.edits)
 
 
-def read_recipe(source: str | os.PathLike[str], makers: Makers) -> Recipe:
-    """The recipe in a file, or in a text.
+def read_recipe(source: str | os.PathLike[str]) -> Recipe:
+    r"""Read a recipe, a TOML file with edits for `edit` and `plan`. Code in the file is never run.
 
     Args:
-        source: The path of a file; or the text itself, if it has a line break or a `[[` in it.
-        makers: The functions that make edits, by name.
+        source: The path of a file, or the text itself (a string that contains a line break or `[[`).
+
+    Raises:
+        RecipeError: Something in it is unknown or invalid. The error names the edit, the key and the closest known names.
+
+    >>> import ramet
+    >>> print(ramet.read_recipe("[[edit]]\nremove = 'drop*'"))
+    Recipe 'recipe': 1 edit
+      1. remove(named('drop*'))
     """
-    name, file, text = text_of(source)
-    data = parsed(text, file)
-    page = Page(file, find_places(text))
+    from ramet import edits
+
+    kinds = {name: getattr(edits, name) for name in edits.__all__}
+    name, file, text = read_text(source)
+    data = parse_recipe(text, file)
+    top = RecipeLocation(file)
     for key in data:
         if key not in ("name", "edit"):
-            raise problem(
-                page.at_key((key,)),
-                f"Cannot read the recipe: it has no '{key}'",
+            raise recipe_error(
+                top.at(key),
+                "unknown key",
+                expected="'name', and one [[edit]] for each edit",
                 closest=difflib.get_close_matches(key, ("name", "edit"), n=1),
-                fix="write each edit as a table of its own, under a line [[edit]].",
+                fix="write each edit as a table of its own, below a line [[edit]].",
             )
     tables = data.get("edit", [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise problem(
-            page.at_key(("edit",)), "Cannot read the recipe: 'edit' is no list of tables", fix="write [[edit]]."
+        raise recipe_error(
+            top.at("edit"), "it is not a list of tables", fix="write each edit below a line [[edit]], not as edit = ..."
         )
     if not isinstance(data.get("name", ""), str):
-        raise problem(page.at_value(("name",)), "Cannot read the recipe: its name is no text")
-    edits = (_edit(page, ("edit", number), table, makers) for number, table in enumerate(tables))
-    return Recipe(data.get("name") or name, tuple(edits))
+        raise recipe_error(top.at("name"), "it is not a string")
+    read = (_read_edit(replace(top, edit=number), table, kinds) for number, table in enumerate(tables, 1))
+    recipe = Recipe(data.get("name") or name, tuple(read))
+    check_layers(recipe.edits)
+    return recipe
 
 
-def _edit(page: Page, path: KeyPath, table: dict[str, Any], makers: Makers) -> Edit:
-    kind = _kind(page, path, table, makers)
-    parameters = inspect.signature(makers[kind]).parameters
-    given = _given(page, (*path, kind), table[kind], parameters)
-    given |= {name: ((*path, name), value) for name, value in table.items() if name != kind}
+def _read_edit(location: RecipeLocation, table: dict[str, Any], kinds: _Kinds) -> Edit:
+    kind = _find_kind(location, table, kinds)
+    parameters = inspect.signature(kinds[kind]).parameters
+    given = _first_arguments(location.at(kind), kind, table[kind], parameters)
+    given |= {name: (location.at(name), value) for name, value in table.items() if name != kind}
     arguments: dict[str, Any] = {}
     for name, (place, value) in given.items():
-        _check_known(page, place, kind, name, parameters)
-        arguments[name] = read_argument(page, place, kind, name, value)
-    missing = [name for name, one in parameters.items() if one.default is one.empty and name not in arguments]
-    missing = [name for name in missing if parameters[name].kind is not inspect.Parameter.VAR_KEYWORD]
-    if missing:
-        raise problem(
-            page.at_key((*path, kind)),
-            f"Cannot read the edit '{kind}': it does not say '{missing[0]}'",
-            fix=f"add a line {missing[0]} = ... to it.",
+        parameter = _find_parameter(place, kind, name, parameters)
+        arguments[name] = read_argument(place, parameter, value)
+    required = (one.name for one in parameters.values() if one.default is one.empty and one.kind is not one.VAR_KEYWORD)
+    missing = next((name for name in required if name not in arguments), None)
+    if missing is not None:
+        raise recipe_error(
+            location, f"the edit '{kind}' needs the argument '{missing}'", fix=f"add a line {missing} = ... to it."
         )
-    made = makers[kind](**arguments)
-    return Edit(made.kind, made.selector, made.settings, made.required, where=page.at_key((*path, kind)))
+    return kinds[kind](**arguments).located(str(location))
 
 
-def _kind(page: Page, path: KeyPath, table: dict[str, Any], makers: Makers) -> str:
-    """The key that is the name of an edit."""
-    # The settings of an update may have any name.
-    kinds = ["update"] if "update" in table else [key for key in table if key in makers]
-    if len(kinds) == 1:
-        return kinds[0]
-    if kinds:
-        raise problem(
-            page.at_key((*path, kinds[1])),
-            f"Cannot read the edit: it is both '{kinds[0]}' and '{kinds[1]}'",
-            fix="write a line [[edit]] before each.",
+def _find_kind(location: RecipeLocation, table: dict[str, Any], kinds: _Kinds) -> str:
+    """Return the key that is the name of an edit."""
+    found = [key for key in table if key in kinds]
+    # The settings of an update may have any name, also that of an edit.
+    found = [key for key in found if _takes_any_argument(inspect.signature(kinds[key]).parameters)] or found
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise recipe_error(
+            location, f"it is both '{found[0]}' and '{found[1]}'", fix="write a line [[edit]] before each of them."
         )
-    # The first key says what is meant; the others may be close to an edit's name by chance.
+    # The first key is most likely the misspelt name; other keys may be similar to the name of an edit by chance.
     first = next(iter(table), None)
     if first is None:
-        raise problem(
-            page.at_key(path), "Cannot read the edit: it is empty", fix='write, say, freeze = "encoder/*" under it.'
-        )
-    near = {key: difflib.get_close_matches(key, makers, n=1) for key in itertools.islice(table, _KEYS_COMPARED)}
-    meant = next((key for key in near if near[key]), first)
-    raise problem(
-        page.at_key((*path, meant)),
-        f"Cannot read the edit: there is no edit '{meant}'",
-        closest=near[meant] or sorted(makers),
-        fix="begin with the name of an edit, as in ramet.edits.",
+        raise recipe_error(location, "the edit is empty", fix='write, for example, freeze = "encoder/*" below it.')
+    near = {key: difflib.get_close_matches(key, kinds, n=1) for key in itertools.islice(table, _COMPARED)}
+    misspelt = next((key for key in near if near[key]), first)
+    raise recipe_error(
+        location.at(misspelt),
+        "there is no edit with this name",
+        closest=near[misspelt] or sorted(kinds),
+        fix="begin with the name of an edit from ramet.edits.",
     )
 
 
-def _given(
-    page: Page, path: KeyPath, value: Any, parameters: Mapping[str, inspect.Parameter]
-) -> dict[str, tuple[KeyPath, Any]]:
-    """The arguments in the value of an edit's key: a table has them by name, all else is the first of them."""
+def _first_arguments(
+    location: RecipeLocation, kind: str, value: Any, parameters: _Parameters
+) -> dict[str, tuple[RecipeLocation, Any]]:
+    """Return the arguments in the value of an edit's key: a table has them by name, any other value is the first."""
     first = next(iter(parameters.values()))
     if isinstance(value, dict):
-        return {name: ((*path, name), item) for name, item in value.items()}
+        return {name: (location.at(name), item) for name, item in value.items()}
     if isinstance(value, bool):
         if value and first.default is not first.empty:
             return {}  # `flatten = true`: everything
-        raise problem(
-            page.at_value(path),
-            f"Cannot read the edit '{path[-1]}': it is {str(value).lower()}",
-            expected=f"its '{first.name}'",
-            fix="leave out an edit that shall not be made; say of others whom or what they mean.",
+        raise recipe_error(
+            location,
+            f"it is {str(value).lower()}",
+            expected=f"the argument '{first.name}' of '{kind}'",
+            fix=f"write {kind} = ... with its {first.name}, or remove the edit.",
         )
-    return {first.name: (path, value)}
+    return {first.name: (location, value)}
 
 
-def _check_known(page: Page, place: KeyPath, kind: str, name: str, parameters: Mapping[str, inspect.Parameter]) -> None:
-    takes_any = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
-    named = [key for key, one in parameters.items() if one.kind is not inspect.Parameter.VAR_KEYWORD]
-    if name in named or takes_any:
-        return
-    raise problem(
-        page.at_key(place),
-        f"Cannot read the edit '{kind}': it takes no '{name}'",
-        closest=difflib.get_close_matches(name, named, n=1) or named,
-        fix=f"see ramet.edits.{kind} for what it takes.",
-    )
+def _takes_any_argument(parameters: _Parameters) -> bool:
+    return any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+
+
+def _find_parameter(location: RecipeLocation, kind: str, name: str, parameters: _Parameters) -> inspect.Parameter:
+    """Return the parameter with this name, or the one that takes any name."""
+    others = next((one for one in parameters.values() if one.kind is one.VAR_KEYWORD), None)
+    found = parameters.get(name, others)
+    if found is None:
+        raise recipe_error(
+            location,
+            f"the edit '{kind}' has no argument '{name}'",
+            closest=difflib.get_close_matches(name, parameters, n=1) or list(parameters),
+            fix=f"see ramet.edits.{kind} for its arguments.",
+        )
+    return found

@@ -1,9 +1,15 @@
-"""What a file would keep of an edited model, and what becomes of classes whose own config would lose the edit.
+"""Making sure that a saved file keeps an edit, or refusing it: what happens to classes with a config of their own.
 
-A model of a class that makes its own config keeps the class if the config describes the result, or does so with other settings
-(another `num_classes` after another head). Otherwise it becomes a plain functional model, whose config lists its layers and
-calls. Where that is not possible either, the edit is refused; `unsaved=True` lets it through, and whoever asks for the config
-later is warned (`ramet._keras.unsaved`).
+A file holds what `get_config` returns. A class that writes its own config and creates its own parts (a task of a model hub, a
+composite layer) would create the old parts again when it is loaded, whatever an edit changed. Whether it does cannot be read
+off a list of classes, so it is tried: the object is made from its config as a file would do it (`round_trip`), and compared.
+Then, for each such class around an edit, from the inside out:
+
+1. The config describes the result: the class stays.
+2. Another config of the class does, e.g. with another `num_classes` after `swap_head`: the class stays, with that config.
+3. A plain functional model describes it, and the class adds nothing to how the model is called or trained: the model becomes
+   a plain functional one. Only its class changes.
+4. Otherwise the edit is refused. `unsaved=True` allows it, and reading the config later gives a warning.
 """
 
 from __future__ import annotations
@@ -12,25 +18,24 @@ from typing import Any
 
 import keras
 
-from ramet._edit.alike import alike
-from ramet._edit.order import inside_first
+from ramet._edit.patch import is_same_setting
 from ramet._edit.round_trip import NO_LORA, Difference, RoundTrip, canonical, round_trip
-from ramet._edit.scene import Scene
+from ramet._edit.session import EditSession, inside_first
 from ramet._keras import (
     exchange,
     file_config,
-    is_marked,
+    is_marked_lossy,
+    keep_name_counters,
     layers,
-    mark,
-    names_untouched,
-    overridden,
-    reading_configs,
+    mark_lossy,
+    overridden_methods,
     structure,
-    unmark,
+    suppress_config_warnings,
+    unmark_lossy,
 )
 from ramet.errors import LostOnSaveError, listed
 
-# What a class does differently from a plain functional model when it is called or trained.
+# Methods by which a class behaves differently from a plain functional model when it is called or trained.
 _BEHAVIOUR = (
     "call",
     "compute_mask",
@@ -43,129 +48,132 @@ _BEHAVIOUR = (
     "make_test_function",
     "make_predict_function",
 )
-_TRIES = 12
+_TRIES = 12  # configs
 
 
-def plain_class() -> type:
-    """The class of `keras.Model(inputs, outputs)`."""
-    with names_untouched():
+def _plain_class() -> type:
+    """Return the class of `keras.Model(inputs, outputs)`."""
+    with keep_name_counters():
         tensor = keras.Input((1,))
         return type(keras.Model(tensor, keras.ops.negative(tensor)))
 
 
 def makes_its_parts(op: Any) -> bool:
-    """Whether the class of an op makes what is inside it, instead of a config that lists it."""
+    """Return whether the class of an op creates what is inside it, instead of listing it in its config."""
     if structure.function_of(op) is not None:
         return not structure.saves_its_calls(op)
-    return bool(structure.inside(op)) and not isinstance(op, keras.Sequential)
+    return bool(structure.ops_inside(op)) and not isinstance(op, keras.Sequential)
 
 
-def settle_saving(scene: Scene, result: Any, rebuilt: set[int], *, unsaved: bool) -> list[str]:
-    """Decide for every class around an edit whether it stays; from the inside out.
-
-    Returns what a plan says about it. Raises LostOnSaveError unless a file keeps the edit or `unsaved` allows that it does not.
+def settle_saving(session: EditSession, result: Any, rebuilt: set[int], *, unsaved: bool) -> list[str]:
+    """Decide for every class around an edit whether it stays, from the inside out. Return notes for a plan.
 
     Args:
-        scene: The edit session.
+        session: The edit session.
         result: The edited model.
         rebuilt: The ids of the models whose calls were made again.
-        unsaved: Whether an edit may be lost.
+        unsaved: Allow edits that a saved file would lose.
+
+    Raises:
+        LostOnSaveError: A file would lose the edit, and `unsaved` does not allow it.
     """
-    inside = {id(scene.successor(op)): path for op, path in scene.changes_inside()}
-    flags = {id(scene.successor(op)): path for op, path in scene.flags_inside()}
+    inside = {id(session.successor(op)): path for op, path in session.changed_holders()}
+    flags = {id(session.successor(op)): path for op, path in session.flagged_holders()}
     notes: list[str] = []
     for op in inside_first(result):
         if not makes_its_parts(op) or not (id(op) in inside or id(op) in flags or id(op) in rebuilt):
             continue
-        case = _Case(op, scene.original_of(op), inside.get(id(op)) or scene.place_of(op), scene.changed_settings)
+        case = _Case(
+            op, session.original_of(op), inside.get(id(op)) or session.path_or_name(op), session.changed_settings
+        )
         if id(op) in inside or id(op) in rebuilt:
             case.settle(unsaved=unsaved)
         if id(op) in flags:
             case.settle_flags()
-        where = "the result" if op is result else f"'{scene.place_of(op)}'"
+        where = "the result" if op is result else f"'{session.path_or_name(op)}'"
         notes += [f"{where} {note}" for note in case.notes]
     return notes
 
 
 class _Case:
-    """One layer or model that makes its parts itself, after an edit inside it."""
+    """One layer or model that creates its own parts, after an edit inside it."""
 
     def __init__(self, op: Any, original: Any, path: str, changed: list[tuple[Any, Any]]) -> None:
         self.op, self.original, self.path, self.changed = op, original, path, changed
         self.notes: list[str] = []
-        self._was_marked = is_marked(op)
+        self._was_marked = is_marked_lossy(op)
         self._before: RoundTrip | None = None
 
     @property
     def before(self) -> RoundTrip:
-        """What a file keeps of the original: an edit is not blamed for what was lost already."""
+        """The round trip of the original: an edit is not blamed for what a file lost before it."""
         if self._before is None:
             self._before = RoundTrip() if self.original is None else round_trip(self.original)
         return self._before
 
     def settle(self, *, unsaved: bool) -> None:
-        """Keep the class, change its config, or give it up; refuse what none of it saves."""
-        unmark(self.op)
+        """Keep the class, change its config, or replace it by a plain one; refuse the edit if none of these saves it."""
+        unmark_lossy(self.op)
         now = round_trip(self.op)
         lost = self._lost(now)
         if not lost:
             if self._was_marked and now.differences:
-                mark(self.op, _sentences(now.differences))
+                mark_lossy(self.op, _sentences(now.differences))
             return
         if self._takes_config() or self._becomes_plain():
             return
         if self.before.error is not None and structure.function_of(self.op) is not None:
-            return  # no file could bring the original back, either
+            return  # no file could restore the original, either
         if not unsaved:
             raise self._refusal(lost)
-        self.notes.append(f"loses the edit when it is saved: {type(self.op).__name__} makes its parts itself.")
-        mark(self.op, lost)
+        self.notes.append(f"loses the edit when it is saved: {type(self.op).__name__} creates its own parts.")
+        mark_lossy(self.op, lost)
 
     def settle_flags(self) -> None:
-        """Flags that a config does not describe are set all the same, and saving warns."""
+        """Mark the object if its config does not describe its flags: they are set anyway, and saving warns."""
         if not makes_its_parts(self.op):
             return
         now = round_trip(self.op)
         lost = [] if now.error is not None else now.lost_flags(self.before)
         if lost:
-            known = list(self.op.__dict__["get_config"].lost) if is_marked(self.op) else []
-            mark(self.op, [*known, *_sentences(lost)])
-            flags = [one for one in lost if not one.what.endswith(NO_LORA)]  # the notes of `lora` speak of the others
+            known = list(self.op.__dict__["get_config"].lost) if is_marked_lossy(self.op) else []
+            mark_lossy(self.op, [*known, *_sentences(lost)])
+            flags = [one for one in lost if not one.what.endswith(NO_LORA)]  # `lora` notes the others
             names = listed([one.path or structure.name_of(self.op) for one in flags])
         if lost and flags:
-            self.notes.append(f"does not save these flags: {type(self.op).__name__} makes its parts itself ({names}).")
+            self.notes.append(f"does not save these flags: {type(self.op).__name__} creates its own parts ({names}).")
 
     def _lost(self, now: RoundTrip) -> list[str]:
         if now.error is not None:
-            return [f"made again from its config, it raises {type(now.error).__name__}: {_first_line(now.error)}"]
+            return [f"recreated from its config, it raises {type(now.error).__name__}: {_first_line(now.error)}"]
         if not now.differences:
             return []
         return _sentences(now.lost(self.before))
 
     def _takes_config(self) -> bool:
-        """Whether another config for the same class describes the result. Then the model has that config from now on.
+        """Change the config of the object if another config of its class describes the result; return whether it does.
 
-        Which settings to change is found by their values: where the edit made 5 units of 3, a setting that was 3 may have to be
-        5. Whether it is the right one shows when the model is made of that config: the parts have to be the same.
+        The settings to change are found by their values: if the edit changed units from 3 to 5, a setting that was 3 may
+        have to be 5. A model made from the changed config proves it: its parts have to be the same.
         """
         try:
-            with reading_configs():
+            with suppress_config_warnings():
                 config = file_config(self.op.get_config())
         except Exception:  # noqa: BLE001  # a user's get_config may raise anything
             return False
-        options = _other_configs(config, self.changed)
-        for changes in options[:_TRIES]:
+        for changes in _suggested_changes(config, self.changed)[:_TRIES]:
             wanted = {**config, **changes}
             made = round_trip(self.op, wanted)
             if made.error is None and not made.lost(RoundTrip()) and self._takes(made.again, config, wanted):
-                said = ", ".join(f"{name}={value!r}" for name, value in changes.items() if not isinstance(value, dict))
-                said = said or ", ".join(changes)
-                self.notes.append(f"stays a {type(self.op).__name__}, its config has {said} now.")
+                values = [f"{name}={value!r}" for name, value in changes.items() if not isinstance(value, dict)]
+                self.notes.append(
+                    f"stays a {type(self.op).__name__}, now with {', '.join(values or changes)} in its config."
+                )
                 return True
         return False
 
     def _takes(self, changed: Any, config: dict[str, Any], wanted: dict[str, Any]) -> bool:
-        """Take over every plain attribute that the other config decides; undo it unless the config then is the other one."""
+        """Take over the plain attributes that the other config sets; undo it unless `get_config` then returns that config."""
         as_it_was = round_trip(self.op, config).again
         if as_it_was is None:
             return False
@@ -173,17 +181,17 @@ class _Case:
         different = {
             name: value
             for name, value in after.items()
-            if name in before and name in ours and _is_plain(value) and not alike(before[name], value)
+            if name in before and name in ours and _is_plain(value) and not is_same_setting(before[name], value)
         }
         self.op.__dict__.update(different)
-        with reading_configs():
+        with suppress_config_warnings():
             if canonical(file_config(self.op.get_config())) == canonical(wanted):
                 return True
         self.op.__dict__.update({name: ours[name] for name in different})
         return False
 
     def _becomes_plain(self) -> bool:
-        """Whether the model is as good as a plain functional one, and a file keeps that; then it is one from now on."""
+        """Make the model a plain functional one if it behaves like one and a file keeps it; return whether it does."""
         if (
             not isinstance(self.op, keras.Model)
             or structure.function_of(self.op) is None
@@ -191,43 +199,43 @@ class _Case:
         ):
             return False
         own = type(self.op)
-        if self._behaves():
+        if self._own_behavior():
             return False
-        exchange.become(self.op, plain_class())
+        exchange.change_class(self.op, _plain_class())
         now = round_trip(self.op)
         if (now.error is not None or now.lost(RoundTrip())) and self.before.error is None:
-            exchange.become(self.op, own)
+            exchange.change_class(self.op, own)
             return False
         self.notes.append(f"becomes a plain functional model: {own.__name__} would not save the edit.")
         return True
 
-    def _behaves(self) -> list[str]:
-        """The methods of the class that make it something else than a plain functional model."""
-        found = overridden(self.op, _BEHAVIOUR)
+    def _own_behavior(self) -> list[str]:
+        """Return the methods by which the class differs from a plain functional model."""
+        found = overridden_methods(self.op, _BEHAVIOUR)
         again = self.before.again
-        if overridden(self.op, ("__call__",)) and again is not None and not _hands_on(again):
+        if overridden_methods(self.op, ("__call__",)) and again is not None and not _forwards_call(again):
             found.insert(0, "__call__")
         return found
 
     def _refusal(self, lost: list[str]) -> LostOnSaveError:
         kind = type(self.op).__name__
-        methods = self._behaves() if structure.function_of(self.op) is not None else []
+        methods = self._own_behavior() if structure.function_of(self.op) is not None else []
         found = lost[0]
         if methods:
-            found += f"; a plain functional model would not have its {' and '.join(methods)}"
+            found += f"; a plain functional model would lose its {' and '.join(methods)}"
         return LostOnSaveError(
-            f"Cannot edit '{self.path}': a saved file would not keep it, because {kind} makes its parts itself.",
+            f"Cannot edit '{self.path}': a saved file would lose the edit, because {kind} creates its own parts.",
             found=found,
-            fix="pass unsaved=True for a model that is used but not saved, or write the change into the class.",
+            fix="pass unsaved=True for a model that is used but not saved, or change the class itself.",
             path=self.path,
         )
 
 
-def _hands_on(model: Any) -> bool:
-    """Whether `__call__` hands its inputs on as they are, and returns what comes back. The model is not used afterwards."""
+def _forwards_call(model: Any) -> bool:
+    """Return whether `__call__` only forwards its inputs and outputs. The model must not be used afterwards."""
     inputs = structure.inputs_of(structure.function_of(model))
     try:
-        with names_untouched():
+        with keep_name_counters():
             outputs = keras.tree.flatten(model(inputs))
     except Exception:  # noqa: BLE001  # a user's method may raise anything
         return False
@@ -239,11 +247,11 @@ def _hands_on(model: Any) -> bool:
     )
 
 
-def _other_configs(config: dict[str, Any], changed: list[tuple[Any, Any]]) -> list[dict[str, Any]]:
-    """Changes to a config that settings of layers inside suggest: each alone, then all of them together."""
+def _suggested_changes(config: dict[str, Any], changed: list[tuple[Any, Any]]) -> list[dict[str, Any]]:
+    """Return changes to a config suggested by changed settings of layers inside: each alone, then all together."""
     found: dict[str, Any] = {}
     for old, new in changed:
-        known = _written(old)
+        known = _as_text(old)
         for name, value in config.items():
             if name not in ("name", "trainable") and not isinstance(value, bool) and canonical(value) == known:
                 found.setdefault(name, file_config(new))
@@ -251,15 +259,15 @@ def _other_configs(config: dict[str, Any], changed: list[tuple[Any, Any]]) -> li
     return alone if len(alone) < 2 else [*alone, dict(found)]
 
 
-def _written(value: Any) -> str | None:
+def _as_text(value: Any) -> str | None:
     try:
         return canonical(file_config(value))
-    except Exception:  # noqa: BLE001  # what is no data stands in no config
+    except Exception:  # noqa: BLE001  # what is not data is in no config
         return None
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value is data: nothing that belongs to the model it was found in."""
+    """Return whether a value is plain data, independent of the model it was found in."""
     waiting = [value]
     while waiting:
         item = waiting.pop()
@@ -273,11 +281,11 @@ def _is_plain(value: Any) -> bool:
 
 
 def _sentences(differences: list[Difference]) -> list[str]:
-    """What a loaded object has, as messages name it."""
-    return [f"made again from its config, {_said(one)}" for one in differences]
+    """Describe differences of a loaded object for messages."""
+    return [f"recreated from its config, {_clause(one)}" for one in differences]
 
 
-def _said(one: Difference) -> str:
+def _clause(one: Difference) -> str:
     if one.what.startswith(("a ", "none ", "one more ")):
         return f"it holds {one.what}"
     return one.what if one.what.startswith("other calls") or not one.what.startswith("'") else f"its {one.what}"

@@ -1,40 +1,32 @@
-"""Model files as data: nothing in them is imported, evaluated or unpickled."""
+"""Model files as data: nothing in them is imported, evaluated or unpickled.
 
-from ramet._files.compare import diff_files
-from ramet._files.entry import Entry
+A path goes in. `read_archive` returns a `ModelFile` with metadata, config, graph and weights, each read on first use;
+`list_file` lists the content of one, `diff_files` compares two, and `scan` reports what loading a file with Keras would
+run or reach. Untrusted files are expected: sizes, depths and counts are limited (`Limits`), and HDF5 is read in a separate
+process. Each file format is one module in `formats`.
+"""
+
+from ramet._files.comparison import diff_files
 from ramet._files.limits import Limits
-from ramet._files.listing import ArraySpec
-from ramet._files.model_file import ModelFile, ModelKind, read_archive
+from ramet._files.model_file import ModelFile, read_archive
 from ramet._files.private_copy import private_copy, unsafe_file
-from ramet._files.problem import HostileFileError, ModelFileError
-from ramet._files.scan import Finding, ScanReport, Severity, Verdict, judge_value, scan
-from ramet._files.scan.names import TORCH_OPTIMIZERS, is_known_name
-from ramet._files.show import show_lines
-from ramet._files.value import UNKNOWN_DTYPE
-from ramet._files.weights import Statistics, Weights
+from ramet._files.scanner import Finding, ScanReport, judge_value, scan
+from ramet._files.scanner.names import TORCH_OPTIMIZERS, is_known_name
+from ramet._files.show import FileListing, list_file
 
 __all__ = [
     "TORCH_OPTIMIZERS",
-    "UNKNOWN_DTYPE",
-    "ArraySpec",
-    "Entry",
+    "FileListing",
     "Finding",
-    "HostileFileError",
     "Limits",
     "ModelFile",
-    "ModelFileError",
-    "ModelKind",
     "ScanReport",
-    "Severity",
-    "Statistics",
-    "Verdict",
-    "Weights",
     "diff_files",
     "is_known_name",
     "judge_value",
+    "list_file",
     "private_copy",
     "read_archive",
     "scan",
-    "show_lines",
     "unsafe_file",
 ]

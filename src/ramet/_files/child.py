@@ -1,24 +1,38 @@
-"""The process that reads HDF5: a C library that may crash on a broken file, and takes only itself down here.
+"""The process that reads weights files: if the HDF5 library crashes on a broken file, only this process ends.
 
-It answers requests from its standard input, one line of JSON each, on its standard output: a line of JSON, followed by
-the bytes of an array when one was asked for.
+It reads requests from its standard input, one line of JSON each, and answers on its standard output with a line of JSON,
+followed by the bytes of an array if one was requested. `store.ChildStore` is the other side.
+
+Its budget is processor time, enforced by the system (RLIMIT_CPU): HDF5 loops forever on some broken files. A limit on
+the wall clock was tried before; on a busy machine it refused valid files. The parent keeps a generous one, for a process
+that neither answers nor computes.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import math
+import signal
 import sys
+import time
 from pathlib import Path
 from typing import IO, Any
 
-from ramet._files.h5 import H5File
+from ramet._files.formats import WeightsReader, open_file
 from ramet._files.limits import Limits
-from ramet._files.listing import to_record
-from ramet._files.problem import ModelFileError, OutOfBudgetError
-from ramet._files.source import open_source
+from ramet.errors import ModelFileError, OutOfBudgetError
 
-__all__ = ["main"]
+try:
+    import resource
+except ImportError:  # Windows has no such limits: the parent limits the wall clock there
+    resource = None  # type: ignore[assignment]
+
+__all__ = ["BYTES_PER_SECOND", "ENFORCES_PROCESSOR_TIME", "main"]
+
+ENFORCES_PROCESSOR_TIME = resource is not None
+# Each array adds to the budget as much time as reading its bytes may take.
+BYTES_PER_SECOND = 2**24
 
 
 def main() -> None:
@@ -26,14 +40,17 @@ def main() -> None:
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     first = json.loads(requests.readline())
     limits = Limits(**first["limits"])
-    path = Path(first["path"])
-    _restrict(limits)
+    _limit_memory(limits.memory)
+    _limit_processor_time(time.process_time() + limits.seconds)
     try:
-        _, container = open_source(path, limits)
-        file = H5File(container.open(first["entry"]), limits)
+        file_format, container = open_file(Path(first["path"]), limits)
+        file = file_format.reader(container.open(first["entry"]), limits)
     except ModelFileError as error:
         _answer(answers, _failure(error))
         return
+    # Starting Python and importing libraries is not the file's fault: the budget for all answers begins here.
+    seconds = time.process_time() + limits.seconds
+    _limit_processor_time(seconds)
     _answer(answers, {})
     for line in requests:
         try:
@@ -41,20 +58,22 @@ def main() -> None:
             wanted = request.get("read")
             if "open" in request:
                 file.close()
-                file = H5File(container.open(request["open"]), limits)
+                file = file_format.reader(container.open(request["open"]), limits)
                 _answer(answers, {})
             elif wanted is None:
-                _answer(answers, {"listing": to_record(file.listing())})
+                _answer(answers, {"listing": file.listing().to_data()})
             else:
-                _answer_array(answers, file, wanted)
+                seconds += _answer_array(answers, file, wanted) / BYTES_PER_SECOND
+                _limit_processor_time(seconds)
         except ModelFileError as error:
             _answer(answers, _failure(error))
         except MemoryError:
-            most = f"they need more memory than the {limits.memory:,} bytes that are allowed"
-            _answer(answers, _failure(OutOfBudgetError(f"Cannot read the weights: {most}.")))
+            reason = f"they need more memory than the {limits.memory:,} bytes that are allowed"
+            _answer(answers, _failure(OutOfBudgetError(f"Cannot read the weights: {reason}.")))
 
 
-def _answer_array(answers: IO[bytes], file: H5File, path: str) -> None:
+def _answer_array(answers: IO[bytes], file: WeightsReader, path: str) -> int:
+    """Send an array and return its size in bytes."""
     import numpy as np
 
     spec, array = file.read(path)
@@ -62,10 +81,11 @@ def _answer_array(answers: IO[bytes], file: H5File, path: str) -> None:
     _answer(answers, {"shape": spec.shape, "dtype": spec.dtype, "kind": array.dtype.str, "size": len(data)})
     answers.write(data)
     answers.flush()
+    return len(data)
 
 
-def _answer(answers: IO[bytes], record: dict[str, Any]) -> None:
-    answers.write(json.dumps(record).encode("ascii") + b"\n")
+def _answer(answers: IO[bytes], answer: dict[str, Any]) -> None:
+    answers.write(json.dumps(answer).encode("ascii") + b"\n")
     answers.flush()
 
 
@@ -74,21 +94,23 @@ def _failure(error: ModelFileError) -> dict[str, Any]:
     return {"error": parts, "class": type(error).__name__}
 
 
-def _restrict(limits: Limits) -> None:
-    """Bound memory and time; a crash leaves no core file behind."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such limits
-        return
-    wanted = {
-        resource.RLIMIT_AS: limits.memory,
-        # The time for each answer is bounded by who asks; this ends what goes on without anybody to ask.
-        resource.RLIMIT_CPU: 3 * limits.seconds,
-        resource.RLIMIT_CORE: 0,
-    }
-    for kind, most in wanted.items():
-        with contextlib.suppress(ValueError, OSError):  # a stricter limit is in force already
-            resource.setrlimit(kind, (most, most))
+def _limit_memory(size: int) -> None:
+    """Bound memory; a crash leaves no core file behind."""
+    if resource is not None:
+        for kind, most in ((resource.RLIMIT_AS, size), (resource.RLIMIT_CORE, 0)):
+            with contextlib.suppress(ValueError, OSError):  # a stricter limit is in force already
+                resource.setrlimit(kind, (most, most))
+
+
+def _limit_processor_time(seconds: float) -> None:
+    """Let the system end this process once it has used so many seconds of processor time since its start."""
+    if resource is not None:
+        signal.signal(signal.SIGXCPU, signal.SIG_DFL)  # the parent may have ignored it, which is inherited
+        hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+        wanted = math.ceil(seconds)
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
 
 
 if __name__ == "__main__":

@@ -1,40 +1,112 @@
-"""What holds the files of a model: an archive, a folder, or a single file."""
+"""Containers: the files of a model, by name, whether they are in an archive, in a folder or on their own."""
 
 from __future__ import annotations
 
-import itertools
 import os
-import re
 import stat
 import struct
+import zipfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
 
-from ramet._files.entry import Entry, EntryProblem, entry_problems
 from ramet._files.limits import Limits
-from ramet._files.problem import HostileFileError, ModelFileError
-from ramet._graph import escape
+from ramet._report import escape
+from ramet.errors import HostileFileError, ModelFileError
 
-__all__ = ["BOTH", "Container", "Folder", "SingleFile", "check_readable", "find_directory", "find_hdf5"]
+__all__ = [
+    "CONFIG",
+    "METADATA",
+    "METHODS",
+    "WEIGHTS",
+    "Container",
+    "DiskFiles",
+    "Entry",
+    "EntryProblem",
+    "check_readable",
+    "entry_problems",
+]
 
-_HDF5 = b"\x89HDF\r\n\x1a\n"
-_END = struct.Struct("<4s4H2LH")
-_END_64 = struct.Struct("<4sQ2H2L4Q")
-# The end of an archive, including the longest possible comment.
-_TAIL = 65_600
-_LOCATOR = struct.Struct("<4sLQL")
-_MOST_ENDS = 1_000
-# The reason to refuse a file that different readers would read as different files.
-BOTH = EntryProblem(
-    "both", "", "it is a zip archive and an HDF5 file at once, and which of them is read depends on its name"
-)
+CONFIG = "config.json"
+METADATA = "metadata.json"
+WEIGHTS = "model.weights.h5"
+
+_SMALL = 2**20
+_ENCRYPTED = 0x1
+_UNICODE_PATH = 0x7075
+# Keras stores files uncompressed, other tools deflate them. Other methods may need any amount of memory to unpack.
+METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file of a container.
+
+    Attributes:
+        name: As written in the archive, which may contain anything.
+        size: Bytes when unpacked, according to the archive.
+        packed: Bytes in the archive.
+        method: Number of the compression method in the zip format.
+        link: Whether it is a link to another file.
+        encrypted: Whether it needs a password.
+        alias: A second name in the archive that some readers use; empty if there is none.
+    """
+
+    name: str
+    size: int
+    packed: int
+    method: int = zipfile.ZIP_STORED
+    link: bool = False
+    encrypted: bool = False
+    alias: str = ""
+
+    @classmethod
+    def from_zip(cls, info: zipfile.ZipInfo) -> Entry:
+        """Return the entry for a member of a zip file."""
+        return cls(
+            info.orig_filename,
+            info.file_size,
+            info.compress_size,
+            method=info.compress_type,
+            link=stat.S_ISLNK(info.external_attr >> 16),
+            encrypted=bool(info.flag_bits & _ENCRYPTED),
+            alias=_alias(info.extra),
+        )
+
+
+def _alias(extra: bytes) -> str:
+    """Return the name in the extra field for Unicode paths, which Python reads since 3.12 and ignored before."""
+    position = 0
+    while position + 4 <= len(extra):
+        kind, size = struct.unpack_from("<HH", extra, position)
+        if kind == _UNICODE_PATH:
+            return extra[position + 9 : position + 4 + size].decode("utf-8", "replace") or "?"
+        position += 4 + size
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryProblem:
+    """One rule that a container breaks.
+
+    Attributes:
+        kind: `traversal`, `bomb`, `link`, `duplicate`, `encrypted`, `alias`, `packing`, `crowd`, `both` or `shard`.
+        entry: The escaped name of the file; empty for the container as a whole.
+        reason: The rest of a sentence that begins with the file.
+    """
+
+    kind: str
+    entry: str
+    reason: str
 
 
 class Container(Protocol):
     """Files by name.
 
     Attributes:
-        limits: How much they may contain, depending on their size.
+        limits: The limits for this container, which depend on its size.
     """
 
     limits: Limits
@@ -44,187 +116,124 @@ class Container(Protocol):
         """The files in it."""
 
     def problems(self) -> list[EntryProblem]:
-        """The rules that the container breaks."""
+        """Return the rules that the container breaks."""
 
     def read(self, name: str, limit: int) -> bytes:
-        """The bytes of a file, if there are no more than `limit`."""
+        """Return the bytes of a file; raise if there are more than `limit`."""
 
     def open(self, name: str) -> IO[bytes]:
-        """A file to read here and there in. Nothing is unpacked to a path that the archive chooses."""
+        """Open a file for random access. Nothing is unpacked to a path that the archive chooses."""
 
     def start_of(self, name: str, count: int) -> bytes:
         """Return the first bytes of a file without unpacking it."""
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the container."""
 
 
-def read_at_most(limit: int, file: IO[bytes], name: str) -> bytes:
-    """All bytes of an open file, if there are no more than `limit`."""
-    data = file.read(limit + 1)
-    if len(data) > limit:
-        raise HostileFileError(f"Cannot read '{escape(name)}': it is larger than {limit:,} bytes.", path=name)
-    return data
+class DiskFiles:
+    """Base of the containers whose files are on the disk, uncompressed: paths by name."""
 
+    def __init__(self, files: dict[str, Path], limits: Limits) -> None:
+        self._files = files
+        sizes = {name: check_readable(path).st_size for name, path in files.items()}
+        self.entries = tuple(Entry(name, size, size) for name, size in sizes.items())
+        self.limits = limits.within(sum(sizes.values()))
 
-def find_hdf5(file: IO[bytes], size: int) -> int | None:
-    """Return the offset of an HDF5 file: 0, or after a user block of 512, 1024, 2048, ... bytes; None if there is none."""
-    start = 0
-    while start + len(_HDF5) <= size:
-        file.seek(start)
-        if file.read(len(_HDF5)) == _HDF5:
-            return start
-        start = 2 * start or 512
-    return None
+    def close(self) -> None:
+        """Do nothing: no file stays open."""
 
+    def read(self, name: str, limit: int) -> bytes:
+        """Return the bytes of a file; raise if there are more than `limit`."""
+        with self.open(name) as file:
+            data = file.read(limit + 1)
+        if len(data) > limit:
+            raise HostileFileError(f"Cannot read '{escape(name)}': it is larger than {limit:,} bytes.", path=name)
+        return data
 
-def find_directory(file: IO[bytes], size: int) -> tuple[int, int] | None:
-    """Return the offset and the size of the directory of a zip archive, or None if it is not an archive.
+    def start_of(self, name: str, count: int) -> bytes:
+        """Return the first bytes of a file."""
+        with self.open(name) as file:
+            return file.read(count)
 
-    The directory ends where its end record begins, whatever precedes it. Bytes that look like an end record may be inside
-    another one, so there must be a directory, too.
-
-    Raises:
-        HostileFileError: Different readers would find different directories.
-    """
-    offset = max(size - _TAIL, 0)
-    file.seek(offset)
-    tail = file.read()
-    found: dict[int, int] = {}
-    for match in itertools.islice(re.finditer(rb"(?=PK\x05\x06)", tail), _MOST_ENDS):
-        if len(tail) < match.start() + _END.size:
-            continue
-        start, length = _directory_at(tail, match.start(), offset)
-        file.seek(start)
-        if length and file.read(4) == b"PK\x01\x02":
-            found[start] = length
-    if len(found) > 1:
-        raise HostileFileError(
-            "Cannot read the archive: it has more than one directory, and readers differ in which counts."
-        )
-    return next(iter(found.items()), None)
-
-
-def _directory_at(tail: bytes, end: int, offset: int) -> tuple[int, int]:
-    """Return the offset and the size of the directory that belongs to one end record.
-
-    Large archives have a second record, and a locator with its offset. Some readers use that offset, others expect the
-    record right before the locator.
-    """
-    length: int = _END.unpack_from(tail, end)[5]
-    locator = end - _LOCATOR.size
-    if locator < 0 or tail[locator : locator + 4] != b"PK\x06\x07":
-        return max(offset + end - length, 0), length
-    place = locator - _END_64.size
-    told = _LOCATOR.unpack_from(tail, locator)[2]
-    if place < 0 or tail[place : place + 4] != b"PK\x06\x06" or told != offset + place:
-        raise HostileFileError(
-            "Cannot read the archive: it says wrongly where its directory is, and readers differ in what they do."
-        )
-    large: int = _END_64.unpack_from(tail, place)[8]
-    if length not in (0xFFFFFFFF, large):
-        raise HostileFileError(
-            "Cannot read the archive: its directory has two sizes, and readers differ in which counts."
-        )
-    return max(offset + place - large, 0), large
+    def open(self, name: str) -> IO[bytes]:
+        """Open one of the files."""
+        try:
+            return self._files[name].open("rb")
+        except KeyError:
+            raise ModelFileError(f"Cannot find '{escape(name)}' among the files of the model.", path=name) from None
+        except OSError as error:
+            raise ModelFileError(f"Cannot read '{escape(name)}': {error.strerror}.", path=name) from None
 
 
 def check_readable(path: Path) -> os.stat_result:
-    """What the system says of a path that is a plain file or a folder; a pipe or a device would never end."""
+    """Return the status of a regular file or folder; refuse anything else: reading a pipe or a device would never end."""
     try:
         found = path.stat()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ModelFileError(
-            f"Cannot read '{escape(str(path))}': {escape(str(reason)).lower()}.", path=str(path)
+            f"Cannot read '{escape(str(path))}': {escape(str(reason)).lower()}.", fix="check the path.", path=str(path)
         ) from None
     if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
-        raise ModelFileError(f"Cannot read '{escape(str(path))}': it is neither a file nor a folder.", path=str(path))
+        raise ModelFileError(
+            f"Cannot read '{escape(str(path))}': it is neither a file nor a folder.",
+            fix="pass the path of a model file.",
+            path=str(path),
+        )
     return found
 
 
-class Folder:
-    """A model saved with `zipped=False`: the same files in a folder. Links are not followed."""
+def entry_problems(entries: Sequence[Entry], limits: Limits, container_size: int) -> Iterator[EntryProblem]:
+    """Yield every rule that the entries of a container of `container_size` bytes break.
 
-    def __init__(self, path: Path, limits: Limits) -> None:
-        self._path = path
-        self.limits = limits
-        self.entries = tuple(self._found())
-        self._by_name = {entry.name: entry for entry in self.entries}
-        self.limits = limits.within(sum(entry.size for entry in self.entries))
-
-    def close(self) -> None:
-        """Nothing is open."""
-
-    def problems(self) -> list[EntryProblem]:
-        """The rules that the folder breaks. What it holds lies there unpacked: there can be no bomb."""
-        return list(entry_problems(self.entries, self.limits, sum(entry.size for entry in self.entries)))
-
-    def read(self, name: str, limit: int) -> bytes:
-        """The bytes of a file, if there are no more than `limit`."""
-        with self.open(name) as file:
-            return read_at_most(limit, file, name)
-
-    def start_of(self, name: str, count: int) -> bytes:
-        """The first bytes of a file."""
-        with self.open(name) as file:
-            return file.read(count)
-
-    def open(self, name: str) -> IO[bytes]:
-        """A file of the folder, opened."""
-        known = self._by_name.get(name)
-        if known is None or known.link:
-            raise ModelFileError(f"Cannot find '{escape(name)}' in '{escape(self._path.name)}'.", path=name)
-        try:
-            return (self._path / name).open("rb")
-        except OSError as error:
-            raise ModelFileError(f"Cannot read '{escape(name)}': {error.strerror}.", path=name) from None
-
-    def _found(self) -> list[Entry]:
-        found: list[Entry] = []
-        waiting = [self._path]
-        while waiting and len(found) <= self.limits.entries:
-            for item in sorted(os.scandir(waiting.pop()), key=lambda item: item.name):
-                name = Path(item.path).relative_to(self._path).as_posix()
-                if item.is_dir(follow_symlinks=False):
-                    waiting.append(Path(item.path))
-                else:
-                    size = item.stat(follow_symlinks=False).st_size
-                    plain = item.is_file(follow_symlinks=False)
-                    found.append(Entry(name, size, size, link=not plain))
-        return found
+    Every archive that Keras has written keeps these rules.
+    """
+    if len(entries) > limits.entries:
+        yield EntryProblem("crowd", "", f"it contains {len(entries):,} files, and {limits.entries:,} are allowed")
+    total = sum(entry.size for entry in entries)
+    if total > limits.total_size:
+        yield EntryProblem("bomb", "", f"its files would unpack to {total:,} bytes")
+    # Weights may be all zeros, which compress to almost nothing.
+    total -= sum(entry.size for entry in entries if entry.name == WEIGHTS)
+    if total > _SMALL and total > limits.ratio * container_size:
+        # Files that overlap in the archive look harmless one by one.
+        yield EntryProblem("bomb", "", f"{container_size:,} bytes would unpack to {total:,}")
+    same = Counter(entry.name.rstrip("/") for entry in entries)
+    alike = Counter(name.casefold() for name in same)
+    for entry in entries:
+        yield from _problems_of(entry, limits)
+        name = entry.name.rstrip("/")
+        if same[name] > 1:
+            yield EntryProblem("duplicate", escape(entry.name), f"{same[name]} files of the archive have this name")
+        elif alike[name.casefold()] > 1:
+            reason = "another name in the archive differs from it only in upper and lower case"
+            yield EntryProblem("duplicate", escape(entry.name), reason)
 
 
-class SingleFile:
-    """A weights file on its own, or a model in the format of Keras 2."""
+def _problems_of(entry: Entry, limits: Limits) -> Iterator[EntryProblem]:
+    name = escape(entry.name)
+    if (reason := _traversal(entry.name)) is not None:
+        yield EntryProblem("traversal", name, reason)
+    if entry.link:
+        yield EntryProblem("link", name, "it is a link to another file")
+    if entry.encrypted:
+        yield EntryProblem("encrypted", name, "it is encrypted")
+    if entry.alias not in ("", entry.name):
+        yield EntryProblem("alias", name, f"some readers call it '{escape(entry.alias)}'")
+    if entry.method not in METHODS:
+        yield EntryProblem("packing", name, f"it is compressed with method {entry.method}, which no model uses")
+    if entry.name != WEIGHTS and entry.size > _SMALL and entry.size > limits.ratio * max(entry.packed, 1):
+        yield EntryProblem("bomb", name, f"{entry.packed:,} bytes would unpack to {entry.size:,}")
 
-    def __init__(self, path: Path, limits: Limits) -> None:
-        self._path = path
-        self.limits = limits
-        size = check_readable(path).st_size
-        self.entries = (Entry(path.name, size, size),)
 
-    def close(self) -> None:
-        """Nothing is open."""
-
-    def problems(self) -> list[EntryProblem]:
-        """Return the rule that it breaks if it is also an archive."""
-        with self.open(self._path.name) as file:
-            return [BOTH] if find_directory(file, self.entries[0].size) is not None else []
-
-    def read(self, name: str, limit: int) -> bytes:
-        """The bytes of the file, if there are no more than `limit`."""
-        with self.open(name) as file:
-            return file.read(limit)
-
-    def start_of(self, name: str, count: int) -> bytes:
-        """The first bytes of the file."""
-        with self.open(name) as file:
-            return file.read(count)
-
-    def open(self, name: str) -> IO[bytes]:
-        """The file, opened."""
-        try:
-            return self._path.open("rb")
-        except OSError as error:
-            raise ModelFileError(f"Cannot read '{escape(name)}': {error.strerror}.", path=name) from None
+def _traversal(name: str) -> str | None:
+    """Return why a name would lead out of the folder that an archive is unpacked to, or None if it would not."""
+    parts = name.replace("\\", "/").split("/")
+    if ".." in parts:
+        return "its name leads out of the archive's own folder"
+    if name.startswith(("/", "\\")) or parts[0].endswith(":"):
+        return "its name is an absolute path"
+    if "\0" in name:
+        return "its name contains a NUL character, which ends a name for some programs and not for others"
+    return None if name.strip() else "its name is empty"

@@ -1,4 +1,4 @@
-"""HDF5 through h5py: a listing that follows no link, and one array at a time. Runs in a process of its own."""
+"""HDF5 files, read through h5py: a listing that follows no links, and one array at a time. Runs in a separate process."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ from typing import IO, Any
 
 from ramet._files.limits import Limits
 from ramet._files.listing import ArraySpec, Group, H5Problem, Listing
-from ramet._files.problem import HostileFileError, ModelFileError, OutOfBudgetError
-from ramet._graph import escape
+from ramet._report import escape
+from ramet.errors import HostileFileError, ModelFileError, OutOfBudgetError
 
 __all__ = ["H5File"]
 
-# Deflate, shuffle, checksum: what HDF5 itself can undo. Others are libraries that it would look for and load.
+# Deflate, shuffle, checksum: built into HDF5. For others, it would search for a library and load it.
 _FILTERS = {1, 2, 3}
 _NUMBERS = "biufcV"
 _SMALL = 16 * 2**20
 _EXPANSION = 100
 _TEXTS = ("model_config", "training_config", "keras_version", "backend")
-_ORDERS = ("layer_names", "weight_names")
-# Attributes of one object that are described, and the most of their text that is kept as it is.
+_NAME_LISTS = ("layer_names", "weight_names")
 _MOST_ATTRIBUTES = 10_000
-_SHOWN = 200
+_MOST_PROBLEMS = 1_000
+# Longer descriptions of attributes are abbreviated.
+_LONGEST_TEXT = 200
 
 
 class H5File:
-    """An HDF5 file that nobody vouches for."""
+    """An untrusted HDF5 file."""
 
     def __init__(self, file: IO[bytes], limits: Limits) -> None:
         import h5py
@@ -45,16 +46,16 @@ class H5File:
         self._root.close()
 
     def listing(self) -> Listing:
-        """All groups and arrays that the file itself holds."""
+        """Return all groups and arrays in the file itself."""
         try:
-            return _Walk(self._h5py, self._root, self._limits).done
+            return _Walk(self._h5py, self._root, self._limits).listing
         except (ModelFileError, MemoryError):
             raise
         except Exception as error:  # noqa: BLE001  # a broken file makes h5py raise anything
             raise _broken(error) from None
 
     def read(self, path: str) -> tuple[ArraySpec, Any]:
-        """An array, by its path in the file."""
+        """Return an array by its path in the file."""
         try:
             dataset = self._reach(path)
             spec, _ = _spec(dataset, self._limits)
@@ -88,7 +89,7 @@ class _Walk:
         self._arrays: dict[str, ArraySpec] = {}
         self._problems: list[H5Problem] = []
         self._attributes: dict[str, dict[str, str]] = {}
-        # Arrays behind a user block begin elsewhere than HDF5 says.
+        # After a user block, the offsets that HDF5 reports are not those in the file.
         self._direct = root.file.userblock_size == 0
         self._seen: set[tuple[int, int]] = set()
         self._names = 0
@@ -99,78 +100,79 @@ class _Walk:
             inside = self._enter(path, group)
             if self._names > limits.names:
                 raise OutOfBudgetError(
-                    f"Cannot read the weights: the paths of all arrays make more than {limits.names:,} characters."
+                    f"Cannot read the weights: the paths of all arrays add up to more than {limits.names:,} characters."
                 )
             if path.count("/") + 2 > limits.group_depth and inside:
                 self._report("depth", path, f"groups are nested more than {limits.group_depth} levels deep")
                 continue
             waiting.extend(reversed(inside))
             if len(self._groups) + len(self._arrays) > limits.objects:
-                self._report("crowd", path, f"the file holds more than {limits.objects:,} groups and arrays")
+                self._report("crowd", path, f"the file contains more than {limits.objects:,} groups and arrays")
                 break
-        self.done = Listing(self._groups, self._arrays, texts, tuple(self._problems), self._attributes)
+        self.listing = Listing(self._groups, self._arrays, texts, tuple(self._problems), self._attributes)
 
     def _enter(self, path: str, group: Any) -> list[tuple[str, Any]]:
-        """Note a group and its arrays, and answer with the groups inside."""
+        """Add a group and its arrays, and return the groups inside."""
         inside: list[tuple[str, Any]] = []
         arrays: list[str] = []
         for name in group:
             if len(self._arrays) + len(arrays) > self._limits.objects:
                 break
-            place = f"{path}/{name}" if path else name
-            self._names += len(place)
-            item = self._item(group, name, place)
+            inner = f"{path}/{name}" if path else name
+            self._names += len(inner)
+            item = self._item(group, name, inner)
             if isinstance(item, self._h5py.Group):
-                inside.append((place, item))
+                inside.append((inner, item))
             elif isinstance(item, self._h5py.Dataset):
                 arrays.append(name)
-                self._describe(place, item)
-                self._arrays[place], kind = _spec(item, self._limits, offset=self._direct)
+                self._describe(inner, item)
+                self._arrays[inner], kind = _spec(item, self._limits, offset=self._direct)
                 if kind:
-                    self._report(kind, place, self._arrays[place].refused or "")
+                    self._report(kind, inner, self._arrays[inner].refused or "")
             elif item is not None:
-                self._report("type", place, f"it is a {type(item).__name__.lower()}, neither a group nor an array")
-        names = tuple(place.rpartition("/")[2] for place, _ in inside)
-        beside = self._describe(path, group)
-        own = self._name(group) if "name" in beside else None
-        self._groups[path] = Group(names, tuple(arrays), own, self._orders(group, beside) if beside else {})
+                self._report("type", inner, f"it is a {type(item).__name__.lower()}, neither a group nor an array")
+        names = tuple(inner.rpartition("/")[2] for inner, _ in inside)
+        attributes = self._describe(path, group)
+        own = self._name(group) if "name" in attributes else None
+        name_lists = self._name_lists(group, attributes) if attributes else {}
+        self._groups[path] = Group(names, tuple(arrays), own, name_lists)
         return inside
 
-    def _item(self, group: Any, name: str, place: str) -> Any:
-        """What a name stands for; None for a link, or for what stands elsewhere too."""
+    def _item(self, group: Any, name: str, path: str) -> Any:
+        """Return the object with a name; None for a link, or for an object that has another path, too."""
         link = group.get(name, getlink=True)
         if isinstance(link, self._h5py.ExternalLink):
-            self._report("external", place, f"it is a link into another file, {link.filename!a}")
+            self._report("external", path, f"it is a link into another file, {link.filename!a}")
             return None
         if not isinstance(link, self._h5py.HardLink):
-            self._report("soft link", place, f"it is a link to {getattr(link, 'path', '?')!a}")
+            self._report("soft link", path, f"it is a link to {getattr(link, 'path', '?')!a}")
             return None
         try:
             item = group[name]
             info = self._h5py.h5o.get_info(item.id)
         except Exception as error:  # noqa: BLE001  # a broken object makes h5py raise anything
-            self._report("broken", place, f"it cannot be opened ({' '.join(str(error).split())[:100]})")
+            self._report("broken", path, f"it cannot be opened ({' '.join(str(error).split())[:100]})")
             return None
         if (info.fileno, info.addr) in self._seen:
-            self._report("cycle", place, "the same object stands at another place, too")
+            self._report("cycle", path, "the same object has another path, too")
             return None
         self._seen.add((info.fileno, info.addr))
         return item
 
     def _describe(self, path: str, item: Any) -> Collection[str]:
-        """Note the attributes of a group or an array, but for the texts beside the root; answers with the names of all."""
+        """Describe the attributes of a group or an array, except the texts of the root, and return the names of all."""
         count = self._h5py.h5a.get_num_attrs(item.id)
         if not count:
             return ()
         if count > _MOST_ATTRIBUTES:
-            self._report("crowd", path, f"it has {count:,} attributes, and {_MOST_ATTRIBUTES:,} are described")
+            self._report("crowd", path, f"it has {count:,} attributes, of which {_MOST_ATTRIBUTES:,} are read")
         found: dict[str, str] = {}
         names = list(itertools.islice(item.attrs, _MOST_ATTRIBUTES))
         attributes = item.attrs
         for name in names:
             if path or name not in _TEXTS:
                 try:
-                    found[name] = _in_words(attributes[name])
+                    found[name] = _attribute_text(attributes[name])
                 except Exception as error:  # noqa: BLE001  # a broken attribute makes h5py raise anything
                     found[name] = f"unreadable ({type(error).__name__})"
         if found:
@@ -181,12 +183,12 @@ class _Walk:
         found = self._attribute(group, "name")
         return found if isinstance(found, str) else None
 
-    def _orders(self, group: Any, beside: Collection[str]) -> dict[str, tuple[str, ...]]:
+    def _name_lists(self, group: Any, attributes: Collection[str]) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
-        for key in _ORDERS:
+        for key in _NAME_LISTS:
             # Keras 2 splits lists that are too long for one attribute: layer_names0, layer_names1, ...
             numbered = (f"{key}{number}" for number in itertools.count())
-            keys = [key] if key in beside else itertools.takewhile(beside.__contains__, numbered)
+            keys = [key] if key in attributes else itertools.takewhile(attributes.__contains__, numbered)
             parts = [self._strings(group, part) for part in keys]
             if parts:
                 found[key] = tuple(itertools.chain.from_iterable(part or () for part in parts))
@@ -201,7 +203,7 @@ class _Walk:
         return tuple(map(str, found)) if isinstance(found, list) else None
 
     def _attribute(self, item: Any, key: str) -> Any:
-        """An attribute as text, or a list of texts; None for anything else."""
+        """Return an attribute as text or as a list of texts; None for anything else."""
         try:
             if key not in item.attrs:
                 return None
@@ -212,7 +214,7 @@ class _Walk:
         return _text(value) if not hasattr(value, "tolist") else _plain(value)
 
     def _report(self, kind: str, path: str, reason: str) -> None:
-        if len(self._problems) < 1_000:
+        if len(self._problems) < _MOST_PROBLEMS:
             self._problems.append(H5Problem(kind, path, reason))
 
 
@@ -225,27 +227,21 @@ def _text(value: Any) -> Any:
     return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
 
 
-def _in_words(value: Any) -> str:
-    """The value of an attribute as text that no other value has: long ones by their digest."""
+def _attribute_text(value: Any) -> str:
+    """Describe the value of an attribute; no two values have the same description, because long ones contain a digest."""
     shape, dtype = getattr(value, "shape", ()), getattr(value, "dtype", type(value).__name__)
     plain = value.tolist() if hasattr(value, "tolist") else value
     text = repr(_text(plain)) if not isinstance(plain, list) else repr([_text(item) for item in plain])
-    # A list of numbers is written out by `repr` with every digit that tells it from others.
+    # `repr` writes numbers with all the digits that distinguish them.
     kind = "" if isinstance(plain, str | bytes) else f"{dtype}{list(shape) if shape else ''} "
-    if len(text) > _SHOWN:
+    if len(text) > _LONGEST_TEXT:
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         text = f"{text[:40]}... ({len(text):,} characters, SHA-256 {digest})"
     return f"{kind}{text}"
 
 
 def _spec(dataset: Any, limits: Limits, *, offset: bool = False) -> tuple[ArraySpec, str]:
-    """What an array is, and the kind of problem with it; an empty one for an array that can be read.
-
-    Args:
-        dataset: the array.
-        limits: how large it may be.
-        offset: whether to say where its numbers lie.
-    """
+    """Return the spec of an array, with its `offset` if wanted, and the kind of problem with it; "" if it can be read."""
     try:
         shape = tuple(int(size) for size in dataset.shape or ())
         dtype = dataset.dtype
@@ -261,7 +257,7 @@ def _spec(dataset: Any, limits: Limits, *, offset: bool = False) -> tuple[ArrayS
 
 
 def _offset(dataset: Any, size: int) -> int | None:
-    """Where the numbers begin, if they lie in the file in one piece and byte for byte as numpy has them."""
+    """Return the offset of the values if they are contiguous in the file and byte for byte as numpy has them."""
     import h5py
 
     dtype = dataset.dtype
@@ -274,23 +270,23 @@ def _offset(dataset: Any, size: int) -> int | None:
 
 
 def _refusal(dataset: Any, size: int, limits: Limits) -> tuple[str, str | None]:
-    """Why an array is not read: the kind of problem, and a reason."""
+    """Return the kind of problem and the reason if an array must not be read, else "" and None."""
     dtype = dataset.dtype
     if dataset.shape is None:
-        return "type", "it has no numbers at all"
+        return "type", "it has no values"
     if dtype.kind not in _NUMBERS or dtype.names is not None or dtype.subdtype is not None:
-        return "type", f"it holds {'objects' if dtype.kind == 'O' else 'no plain numbers'}"
+        return "type", f"it contains {'objects' if dtype.kind == 'O' else 'no plain numbers'}"
     if dataset.external:
-        return "external", f"its numbers lie in another file, {dataset.external[0][0]!a}"
+        return "external", f"its values are in another file, {dataset.external[0][0]!a}"
     if dataset.is_virtual:
-        return "virtual", "it is put together from other files"
+        return "virtual", "it is assembled from other files"
     plist = dataset.id.get_create_plist()
     filters = [plist.get_filter(number)[0] for number in range(plist.get_nfilters())]
     strange = [number for number in filters if number not in _FILTERS]
     if len(set(filters)) < len(filters):
-        return "filter", "it is packed more than once"
+        return "filter", "the same filter is applied to it more than once"
     if strange:
-        return "filter", f"it is packed with filter {strange[0]}, a library that HDF5 would look for and load"
+        return "filter", f"it is compressed with filter {strange[0]}, for which HDF5 would search and load a library"
     if size > limits.array_size:
         return "bomb", f"its {size:,} bytes are more than the {limits.array_size:,} allowed"
     stored = dataset.id.get_storage_size()
@@ -305,4 +301,4 @@ def _refusal(dataset: Any, size: int, limits: Limits) -> tuple[str, str | None]:
 def _broken(error: Exception, path: str = "") -> ModelFileError:
     words = ascii(" ".join(str(error).split())[:200])[1:-1]
     what = f"the array '{escape(path)}'" if path else "the weights"
-    return ModelFileError(f"Cannot read {what}: the file is broken, or no HDF5.", found=words, path=path or None)
+    return ModelFileError(f"Cannot read {what}: the file is broken, or it is not HDF5.", found=words, path=path or None)

@@ -1,4 +1,4 @@
-"""How much of a file is read before it is refused."""
+"""Limits on what is read from a file before it is refused."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ _GIB = 2**30
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most that a model file may hold; more than any model of today needs, less than would hurt a machine.
+    """Upper bounds for a model file: more than any model of today needs, less than would hurt a machine.
 
     Attributes:
-        entries: files in an archive.
-        text_size: bytes of a config or of metadata.
-        parts: objects and lists in a config.
-        name: characters of one name, or of one key of an object.
-        names: characters in the places of all parts of a config, or of a weights file: what its names, one below the
-            other, can make of a small file.
-        written: bytes that are unpacked to the disk, to be read there.
-        listed: findings of each severity that a scan lists; the others are counted.
-        findings: of a scan, after which it gives up and calls the file unsafe.
-        total_size: bytes of all files in an archive, unpacked.
-        ratio: how many times its packed size a packed file of more than a mebibyte may have.
-        depth: levels of nested lists and objects in a config.
-        digits: digits of a number in a config.
-        outputs: outputs of one call.
-        objects: groups and arrays in a weights file.
-        shards: files that the weights of one model may lie in.
-        group_depth: levels of nested groups in a weights file.
-        array_size: bytes of one array that is read.
-        memory: bytes that the process which reads weights may take.
-        seconds: of processor time that reading the file may take, and as many again in the process that reads weights;
-            large arrays get more.
+        entries: Files in an archive.
+        text_size: Bytes of a config or of metadata.
+        parts: Objects and lists in a config.
+        name: Characters of one name, or of one key of an object.
+        names: Characters in the paths of all parts of a config, or of a weights file. Nested names can make very long
+            paths out of a small file.
+        written: Bytes that are unpacked to the disk.
+        listed: Findings of each severity that a scan lists; the others are counted.
+        findings: Findings after which a scan stops and calls the file unsafe.
+        total_size: Bytes of all files in an archive, unpacked.
+        ratio: Highest compression ratio of a compressed file of more than a mebibyte.
+        depth: Levels of nested lists and objects in a config.
+        digits: Digits of a number in a config.
+        outputs: Outputs of one call.
+        objects: Groups and arrays in a weights file.
+        shards: Files that the weights of one model may be split into.
+        group_depth: Levels of nested groups in a weights file.
+        array_size: Bytes of one array that is read.
+        memory: Bytes of memory for the process that reads weights.
+        seconds: Seconds of processor time for reading the file, and as many again for the process that reads weights,
+            which gets more for large arrays.
     """
 
     entries: int = 20_000
@@ -60,9 +60,9 @@ class Limits:
     seconds: int = 3_600
 
     def within(self, size: int) -> Limits:
-        """The limits for a file of so many bytes: a small file must not cost much, and an honest one does not.
+        """Return the limits for a file of `size` bytes: a small file must not cost much, and a valid one does not.
 
-        With these, any file of 10 MB is answered within a gibibyte of memory and ten seconds on a machine of today.
+        With these, any file of 10 MB is read or refused within a gibibyte of memory and ten seconds on a machine of today.
         """
         return dataclasses.replace(
             self,

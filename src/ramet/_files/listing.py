@@ -1,11 +1,11 @@
-"""What stands in a weights file, without its numbers."""
+"""The contents of a weights file without the values of its arrays."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["ArraySpec", "Group", "H5Problem", "Listing", "from_record", "to_record"]
+__all__ = ["ArraySpec", "Group", "H5Problem", "Listing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,10 +13,10 @@ class ArraySpec:
     """One array of a weights file.
 
     Attributes:
-        shape: of the array.
-        dtype: its name: "float32", "bfloat16".
-        refused: why it cannot be read; None when it can.
-        offset: where its numbers begin in the weights file, if they lie there in one piece, as numpy has them; else None.
+        shape: The shape of the array.
+        dtype: The name of its dtype, such as "float32" or "bfloat16".
+        refused: Why it cannot be read; None if it can.
+        offset: Where its values begin in the weights file, if they are contiguous and as numpy has them; else None.
     """
 
     shape: tuple[int, ...]
@@ -27,19 +27,19 @@ class ArraySpec:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One group: what it holds, by name, and what is written beside.
+    """One group of a weights file.
 
     Attributes:
-        groups: names of the groups directly in it.
-        arrays: names of the arrays directly in it.
-        name: what Keras calls the layer whose variables are in it, where the file says so.
-        orders: lists of names that are written beside: `layer_names`, `weight_names`.
+        groups: Names of the groups directly in it.
+        arrays: Names of the arrays directly in it.
+        name: The Keras name of the layer whose variables are in it, if the file contains it.
+        name_lists: Attributes that are lists of names: `layer_names`, `weight_names`.
     """
 
     groups: tuple[str, ...] = ()
     arrays: tuple[str, ...] = ()
     name: str | None = None
-    orders: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    name_lists: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class H5Problem:
 
     Attributes:
         kind: `external`, `soft link`, `virtual`, `filter`, `bomb`, `crowd`, `depth`, `cycle`, `type`, `broken`, `shard`.
-        path: where in the file.
-        reason: the rest of a sentence.
+        path: Its path in the file.
+        reason: The rest of a sentence that begins with the path.
     """
 
     kind: str
@@ -59,14 +59,14 @@ class H5Problem:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Groups and arrays by their path in the file, the root's being empty.
+    """The groups and arrays of a weights file.
 
     Attributes:
-        groups: by path.
-        arrays: by path.
-        texts: what is written beside the root: `model_config`, `training_config`, `keras_version`, `backend`.
-        problems: what should not be there.
-        attributes: all other attributes in words, by name, for each group and array that has any.
+        groups: Groups by path; the path of the root is empty.
+        arrays: Arrays by path.
+        texts: Attributes of the root: `model_config`, `training_config`, `keras_version`, `backend`.
+        problems: Objects that should not be there.
+        attributes: Descriptions of all other attributes, by name, for each group and array that has any.
     """
 
     groups: dict[str, Group] = field(default_factory=dict)
@@ -76,38 +76,37 @@ class Listing:
     attributes: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def group(self, path: str) -> Group:
-        """The group at a path; an empty one where there is none."""
-        return self.groups.get(path, _NONE)
+        """Return the group at a path, or an empty one if there is none."""
+        return self.groups.get(path, _NO_GROUP)
+
+    def to_data(self) -> dict[str, Any]:
+        """Return the listing as plain data that can be written as JSON."""
+        return {
+            "groups": {path: asdict(group) for path, group in self.groups.items()},
+            "arrays": {path: asdict(spec) for path, spec in self.arrays.items()},
+            "texts": self.texts,
+            "problems": [asdict(problem) for problem in self.problems],
+            "attributes": self.attributes,
+        }
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any]) -> Listing:
+        """Return the listing that `to_data` was called on."""
+        groups = {
+            path: Group(
+                tuple(raw["groups"]),
+                tuple(raw["arrays"]),
+                raw["name"],
+                {key: tuple(names) for key, names in raw["name_lists"].items()},
+            )
+            for path, raw in data["groups"].items()
+        }
+        arrays = {
+            path: ArraySpec(tuple(raw["shape"]), raw["dtype"], raw["refused"], raw["offset"])
+            for path, raw in data["arrays"].items()
+        }
+        problems = tuple(H5Problem(**raw) for raw in data["problems"])
+        return cls(groups, arrays, data["texts"], problems, data["attributes"])
 
 
-_NONE = Group()
-
-
-def to_record(listing: Listing) -> dict[str, Any]:
-    """The listing as plain data that can be written as JSON."""
-    return {
-        "groups": {path: asdict(group) for path, group in listing.groups.items()},
-        "arrays": {path: asdict(spec) for path, spec in listing.arrays.items()},
-        "texts": listing.texts,
-        "problems": [asdict(problem) for problem in listing.problems],
-        "attributes": listing.attributes,
-    }
-
-
-def from_record(record: dict[str, Any]) -> Listing:
-    """The listing that was written by `to_record`."""
-    groups = {
-        path: Group(
-            tuple(raw["groups"]),
-            tuple(raw["arrays"]),
-            raw["name"],
-            {key: tuple(names) for key, names in raw["orders"].items()},
-        )
-        for path, raw in record["groups"].items()
-    }
-    arrays = {
-        path: ArraySpec(tuple(raw["shape"]), raw["dtype"], raw["refused"], raw["offset"])
-        for path, raw in record["arrays"].items()
-    }
-    problems = tuple(H5Problem(**raw) for raw in record["problems"])
-    return Listing(groups, arrays, record["texts"], problems, record["attributes"])
+_NO_GROUP = Group()

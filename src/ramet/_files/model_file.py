@@ -1,4 +1,4 @@
-"""A model file, opened: what it says of itself, its graph, its weights. Nothing in it is run."""
+"""An open model file: its metadata, config, graph and weights. Nothing in it is run."""
 
 from __future__ import annotations
 
@@ -9,22 +9,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Literal, Self, TypeAlias
 
-from ramet._files.assemble import Assembled, assemble
-from ramet._files.container import Container
-from ramet._files.entry import Entry
-from ramet._files.legacy import legacy_config, names_weights
+from ramet._files.assembly import AssembledModel, assemble
+from ramet._files.container import CONFIG, METADATA, Container, Entry
+from ramet._files.draft import WeightTree
+from ramet._files.formats import open_file
+from ramet._files.json_data import Json, misfit, read_json
+from ramet._files.keras_2 import names_weights, to_keras_3
 from ramet._files.limits import Limits
 from ramet._files.listing import Listing
-from ramet._files.problem import HostileFileError, ModelFileError, misfit
-from ramet._files.record import record_of
-from ramet._files.source import CONFIG, METADATA, open_source
-from ramet._files.store import Store
-from ramet._files.text import Json, read_json
-from ramet._files.translation import in_words_of_keras_3
-from ramet._files.weight_tree import WeightTree
+from ramet._files.serialized import parse_layer
+from ramet._files.store import RawFile, Store, WeightsFile
 from ramet._files.weights import Weights
-from ramet._files.weights_file import RawFile, weights_file
-from ramet._graph import Graph, escape
+from ramet._graph import Graph
+from ramet._report import escape, joined
+from ramet.errors import HostileFileError, ModelFileError
 
 __all__ = ["ModelFile", "ModelKind", "read_archive"]
 
@@ -35,43 +33,47 @@ _METADATA_KEYS = ("keras_version", "date_saved", "backend")
 
 
 def read_archive(path: str | os.PathLike[str], limits: Limits | None = None, *, isolated: bool = True) -> ModelFile:
-    """A model file as data: a `.keras` archive or folder, a `.weights.h5`, a `.weights.json` with its shards, or a `.h5` of Keras 2.
+    """Open a model file as data: a `.keras` archive or folder, a `.weights.h5`, a `.weights.json` with its shards, or a `.h5`.
 
     Args:
-        path: of the file.
-        limits: how much it may hold.
-        isolated: whether weights are read in a process of their own, which is what a file needs that is not trusted:
-            HDF5 is read by a C library. `False` reads them in this process, which is faster.
+        path: The path of the file.
+        limits: Upper bounds for its content.
+        isolated: Whether weights are read in a separate process, which an untrusted file requires: HDF5 is read by a C
+            library. `False` reads them in this process, which is faster.
 
     Raises:
-        ModelFileError: there is no such file, or it is broken, or no model.
-        HostileFileError: it breaks a limit, or a rule that every file keeps which Keras has written.
+        ModelFileError: There is no such file, or it is broken, or not a model.
+        HostileFileError: It exceeds a limit, or breaks a rule that every file written by Keras keeps.
     """
     return ModelFile(Path(path), limits or Limits(), isolated=isolated)
 
 
 class ModelFile:
-    """A model file. Config, graph and weights are read when they are asked for; it can be used in a `with` block.
+    """A model file. Config, graph and weights are read on first use; it can be used in a `with` block.
 
     Attributes:
-        path: of the file.
+        path: The path of the file.
+        format: The name of its format: "archive", "folder", "hdf5" or "shards".
         kind: "model", "legacy model" (HDF5 as of Keras 2), or "weights" alone.
-        entries: the files in it.
+        entries: The files in it.
+        size: The bytes of all files in it.
     """
 
     def __init__(self, path: Path, limits: Limits, *, isolated: bool) -> None:
         self.path = path
-        source, self._container = open_source(path, limits)
-        self._limits = limits = self._container.limits
+        file_format, self._container = open_file(path, limits)
+        self.format = file_format.name
+        self._limits = self._container.limits
         self._open: list[Store | Container | IO[bytes]] = [self._container]
         self._raw: dict[str, RawFile] = {}
         self._end = weakref.finalize(self, _close_all, self._open)
         self.entries: tuple[Entry, ...] = self._container.entries
+        self.size = sum(entry.size for entry in self.entries)
         try:
             _refuse_problems(self._container, path)
-            self._weights_file = weights_file(path, source, self._container, limits, isolated=isolated)
+            self._weights_file = WeightsFile.find(path, self._container, file_format, isolated=isolated)
             self.kind: ModelKind = "model"
-            if source in ("hdf5", "shards"):
+            if not file_format.has_config:
                 self.kind = "legacy model" if "model_config" in self.listing.texts else "weights"
         except ModelFileError:
             self.close()
@@ -89,19 +91,19 @@ class ModelFile:
         return f"<ModelFile '{escape(self.path.name)}': {self.kind}>"
 
     def close(self) -> None:
-        """Let go of the file. Nothing more can be read from it."""
+        """Close the file. Nothing more can be read from it."""
         self._end()
 
     @cached_property
     def metadata(self) -> dict[str, str]:
-        """What the file says of itself: `keras_version`, `date_saved`, `backend`, as far as it does."""
+        """`keras_version`, `date_saved` and `backend`, as far as the file contains them."""
         found = self.raw_metadata
         return {key: text for key in _METADATA_KEYS if isinstance(text := found.get(key), str)}
 
     @cached_property
     def raw_metadata(self) -> dict[str, Json]:
-        """Everything that the file says of itself, as it is written."""
-        if self.kind == "model" and self._has(METADATA):
+        """All metadata, unchanged."""
+        if self.kind == "model" and any(entry.name == METADATA for entry in self.entries):
             found = self._json(METADATA)
             return found if isinstance(found, dict) else {"metadata": found}
         texts = self.listing.texts
@@ -109,42 +111,43 @@ class ModelFile:
 
     @cached_property
     def config(self) -> dict[str, Json] | None:
-        """The config of the model, as it is written; None for weights alone."""
+        """The config of the model, unchanged; None for weights alone."""
         if self.kind == "weights":
             return None
         if self.kind == "legacy model":
-            return legacy_config(self.listing, self._limits)
-        found = self._json(CONFIG)
+            found, name = read_json(self.listing.texts["model_config"], "model_config", self._limits), "model_config"
+        else:
+            found, name = self._json(CONFIG), "config"
         if not isinstance(found, dict):
-            raise misfit("an object", found, "config")
+            raise misfit("an object", found, name)
         return found
 
     @cached_property
     def compile_config(self) -> dict[str, Json] | None:
-        """How the model was compiled; None for one that was not."""
+        """The compile settings; None for a model that was not compiled."""
         legacy = self.kind == "legacy model"
         found = self.training_config if legacy else (self.config or {}).get("compile_config")
         return found if isinstance(found, dict) and found else None
 
     @cached_property
     def training_config(self) -> Json:
-        """How a model in the format of Keras 2 was compiled, as it is written; None where the file does not say."""
+        """The compile settings of a Keras 2 model, unchanged; None if the file has none."""
         text = self.listing.texts.get("training_config")
         return None if text is None else read_json(text, "training_config", self._limits)
 
     @property
-    def records(self) -> dict[str, dict[str, Json]]:
-        """What the config says of each layer and model, by its path; the model itself has an empty one."""
-        return self._assembled.records
+    def layer_configs(self) -> dict[str, dict[str, Json]]:
+        """The serialized layers and models in the config, by path; the path of the model itself is empty."""
+        return self._assembled.configs
 
     @cached_property
     def assets(self) -> tuple[Entry, ...]:
-        """The files beside config and weights that layers have saved: vocabularies and the like."""
+        """Files that layers have saved beside config and weights, such as vocabularies."""
         return tuple(entry for entry in self.entries if entry.name.startswith(_ASSETS))
 
     @property
     def graph(self) -> Graph:
-        """The graph of the model, as far as the file tells it."""
+        """The graph of the model, as far as the file contains it."""
         return self._assembled.graph
 
     @cached_property
@@ -170,78 +173,78 @@ class ModelFile:
     @cached_property
     def other_weights(self) -> Weights:
         """The arrays of the weights file that belong to no variable of the model or the optimizer, by their paths there."""
-        known = {weights.place(path) for weights in (self.weights, self.optimizer_weights) for path in weights.paths()}
-        return self._weights({path: path for path in self.listing.arrays if path not in known})
+        used = {weights.array_path(path) for weights in (self.weights, self.optimizer_weights) for path in weights}
+        return self._weights({path: path for path in self.listing.arrays if path not in used})
 
     @cached_property
     def members(self) -> tuple[Entry, ...]:
-        """The files beside config, metadata and weights: assets of layers, and whatever else is there."""
+        """All files except config, metadata and weights: assets of layers, and anything else."""
         read = {CONFIG, METADATA, *self.shards, *([self._weights_file.entry] if self._weights_file else ())}
         return tuple(entry for entry in self.entries if entry.name not in read)
 
     def open_member(self, name: str) -> IO[bytes]:
-        """A file beside config and weights, opened to read."""
+        """Open one of the members for reading."""
         return self._container.open(name)
 
     @cached_property
     def listing(self) -> Listing:
-        """The groups and arrays of the weights file; an empty one where there is no weights file."""
-        return Listing() if self._weights_file is None else self._opened().listing()
+        """The groups and arrays of the weights file; empty if there is no weights file."""
+        return Listing() if self._weights_file is None else self._store.listing()
 
     @property
     def shards(self) -> tuple[str, ...]:
-        """The files that the weights lie in, where they have been saved in shards; none where they lie in one file."""
+        """The files with the weights, if they were saved in shards; empty for weights in a single file."""
         return () if self._weights_file is None else self._weights_file.shards
 
-    @cached_property
-    def _assembled(self) -> Assembled:
-        config = self.config
-        version = self.metadata.get("keras_version", "")
-        if config is not None and (self.kind == "legacy model" or version.startswith("2.")):
-            config = in_words_of_keras_3(config, version=version)
-        record = None if config is None else record_of(config, "config")
-        named = self.kind == "legacy model" or (self.kind == "weights" and names_weights(self.listing))
-        found = assemble(record, self.listing, self._limits, legacy=named)
-        if self.kind == "weights" and not found.arrays:
-            self._refuse_unknown()
-        return found
+    def reuse(self, other: ModelFile) -> None:
+        """Take over config and graph of another file, if both describe the same model byte for byte.
 
-    def _refuse_unknown(self) -> None:
-        """Raise for a weights file without any variable, unless it is known to be of a model that has none."""
-        others = [path for path in self.listing.arrays if path.partition("/")[0] != _OPTIMIZER]
-        if not others and self.listing.group("").groups:
-            return
-        more = f" and {len(others) - 3:,} more" if len(others) > 3 else ""
-        raise ModelFileError(
-            f"Cannot read the weights in '{escape(self.path.name)}': no array is where Keras saves the weights of a layer.",
-            expected="weights as save_weights() of Keras 3 (.weights.h5) or of Keras 2 (.h5) writes them",
-            found=", ".join(f"'{escape(path)}'" for path in others[:3]) + more if others else "no arrays at all",
-            path=str(self.path),
-        )
-
-    def adopt(self, other: ModelFile) -> None:
-        """Take over what was read of another file, if both describe the same model, byte for byte.
-
-        Two checkpoints of one run differ in numbers alone: their configs need not be read twice, nor their graphs compared.
+        Two checkpoints of one run differ only in values: their configs need not be read twice, nor their graphs compared.
         """
         same = self.kind == other.kind and self._description == other._description
         ours, theirs = self.listing, other.listing
         if same and (ours.groups, ours.arrays) == (theirs.groups, theirs.arrays):
             self.__dict__.update(config=other.config, _assembled=other._assembled)
 
+    def start(self) -> None:
+        """Open the weights early: a separate process takes a while to start."""
+        if self._weights_file is not None:
+            _ = self._store
+
+    @cached_property
+    def _assembled(self) -> AssembledModel:
+        config = self.config
+        version = self.metadata.get("keras_version", "")
+        if config is not None and (self.kind == "legacy model" or version.startswith("2.")):
+            config = to_keras_3(config, version=version)
+        root = None if config is None else parse_layer(config, "config")
+        named = self.kind == "legacy model" or (self.kind == "weights" and names_weights(self.listing))
+        found = assemble(root, self.listing, self._limits, legacy=named)
+        if self.kind == "weights" and not found.arrays:
+            self._refuse_unknown()
+        return found
+
+    def _refuse_unknown(self) -> None:
+        """Raise for a weights file without any variable, unless it is that of a model without variables."""
+        others = [path for path in self.listing.arrays if path.partition("/")[0] != _OPTIMIZER]
+        if not others and self.listing.group("").groups:
+            return
+        raise ModelFileError(
+            f"Cannot read the weights in '{escape(self.path.name)}': no array is where Keras saves the weights of a layer.",
+            expected="weights written by save_weights() of Keras 3 (.weights.h5) or of Keras 2 (.h5)",
+            found=joined([f"'{escape(path)}'" for path in others]) or "no arrays",
+            path=str(self.path),
+        )
+
     @property
     def _description(self) -> object:
+        version = self.metadata.get("keras_version")
         if self.kind != "model":
-            return self.listing.texts.get("model_config"), self.metadata.get("keras_version")
-        return self._container.read(CONFIG, self._limits.text_size), self.metadata.get("keras_version")
-
-    def start(self) -> None:
-        """Open the weights ahead of need: a process of its own takes a while to start."""
-        if self._weights_file is not None:
-            self._opened()
+            return self.listing.texts.get("model_config"), version
+        return self._container.read(CONFIG, self._limits.text_size), version
 
     def _weights(self, arrays: dict[str, str]) -> Weights:
-        return Weights(arrays, self.listing, self._opened, self._open_raw)
+        return Weights(arrays, self.listing, lambda: self._store, self._open_raw)
 
     def _open_raw(self, path: str) -> RawFile | None:
         if self._weights_file is None:
@@ -252,25 +255,19 @@ class ModelFile:
             self._open.append(self._raw[entry].file)
         return self._raw[entry]
 
-    def _opened(self) -> Store:
-        return self._store
-
     @cached_property
     def _store(self) -> Store:
-        assert self._weights_file is not None, "only weights that are there are asked for"
+        assert self._weights_file is not None, "only existing weights are read"
         store = self._weights_file.open()
         self._open.append(store)
         return store
-
-    def _has(self, name: str) -> bool:
-        return any(entry.name == name for entry in self.entries)
 
     def _json(self, name: str) -> Any:
         return read_json(self._container.read(name, self._limits.text_size), name, self._limits)
 
 
 def _close_all(opened: list[Store | Container | IO[bytes]]) -> None:
-    """Close what was opened, the last first; a weights file lies in the archive."""
+    """Close what was opened, the last first: a weights file may be inside an archive."""
     while opened:
         opened.pop().close()
 
@@ -280,6 +277,6 @@ def _refuse_problems(container: Container, path: Path) -> None:
         what = f"'{problem.entry}' in '{escape(path.name)}'" if problem.entry else f"'{escape(path.name)}'"
         raise HostileFileError(
             f"Cannot read {what}: {problem.reason}.",
-            fix="save the model again with Keras; `ramet scan` tells all that is wrong with the file.",
+            fix="save the model again with Keras; `ramet scan` lists all problems of the file.",
             path=problem.entry or str(path),
         )

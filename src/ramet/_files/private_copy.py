@@ -1,4 +1,4 @@
-"""Private copies of files to load, which nobody else can change, and the error about a file that is not safe."""
+"""Private copies of files to load, which nobody else can change, and the error for a file that is not safe."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ramet._files.container import check_readable
-from ramet._files.scan import Finding
-from ramet._graph import escape
+from ramet._files.scanner import Finding
+from ramet._report import escape, joined
 from ramet.errors import ModelFileError, UnsafeFileError
 
 __all__ = ["private_copy", "unsafe_file"]
@@ -18,7 +18,7 @@ __all__ = ["private_copy", "unsafe_file"]
 
 @contextlib.contextmanager
 def private_copy(path: Path) -> Iterator[Path]:
-    """Yield a copy of a file or folder, with the same name, in a private folder: what is scanned is what is loaded."""
+    """Yield a copy of a file or folder, with the same name, in a private folder: the scanned file is the loaded file."""
     check_readable(path)
     with tempfile.TemporaryDirectory(prefix="ramet-") as folder:
         target = Path(folder) / path.name
@@ -30,26 +30,19 @@ def private_copy(path: Path) -> Iterator[Path]:
         except (OSError, shutil.Error) as error:
             reason = getattr(error, "strerror", None) or str(error).partition("\n")[0][:200]
             raise ModelFileError(
-                f"Cannot load '{escape(str(path))}': it could not be copied to '{folder}', where it is scanned and loaded.",
+                f"Cannot load '{escape(str(path))}': it could not be copied to '{folder}' for scanning and loading.",
                 found=escape(str(reason)),
-                fix="make room there, or point TMPDIR to where there is.",
+                fix="free some space there, or set TMPDIR to a folder with enough space.",
                 path=str(path),
             ) from None
         yield target
 
 
 def unsafe_file(path: Path, findings: Sequence[Finding], fix: str) -> UnsafeFileError:
-    """Return the error about a file with findings.
-
-    Args:
-        path: The path of the file.
-        findings: At least one, the worst first.
-        fix: What the user can do.
-    """
-    more = f" and {len(findings) - 1} more" if len(findings) > 1 else ""
+    """Return the error for a file with findings, of which the worst is the first."""
     return UnsafeFileError(
         f"Cannot load '{escape(path.name)}': it is not known to be safe.",
-        found=f"{escape(findings[0].what)}{more}",
+        found=joined([escape(finding.what) for finding in findings], 1),
         fix=fix,
         path=findings[0].path or findings[0].place,
     )

@@ -1,148 +1,172 @@
-"""A model file as lines of text: every layer, also those inside layers, with shapes, parameters and sharing."""
+"""The content of a model file as a result: every layer at any depth, with shapes, parameters and sharing."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
+from ramet._files.json_data import Json
 from ramet._files.model_file import ModelFile
-from ramet._files.text import Json
-from ramet._files.value import UNKNOWN_DTYPE
-from ramet._graph import Call, Graph, Op, describe_call, escape, level_by_level
+from ramet._files.weights import Weights
+from ramet._graph import Graph, graph_rows
+from ramet._report import Code, Document, Result, Row, Section, count, envelope, joined
 
-__all__ = ["show_lines"]
+__all__ = ["FileListing", "list_file"]
 
-_WIDEST = 44
-_DRAWN = 12
-_SHOWN = 3
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    label: str
-    class_name: str
-    values: str
-    count: str
-    rest: str
+_NUMBERS = ("float", "int", "uint", "bool", "bfloat")
+_DIGITS = 12
 
 
-def show_lines(file: ModelFile) -> list[str]:
-    """What there is to say of a model file, a line each; whatever a terminal would act on is written as an escape."""
-    rows = list(_rows(file.graph))
-    widths = [_width(row.label for row in rows), _width(row.class_name for row in rows)]
-    widths += [_width(row.values for row in rows), _width(row.count for row in rows)]
-    lines = [*_head(file), ""]
-    for row in rows:
-        cells = (row.label, row.class_name, row.values)
-        padded = [f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=False)]
-        lines.append("  ".join([*padded, f"{row.count:>{widths[3]}}", row.rest]).rstrip())
-    return lines
+@dataclass(frozen=True, slots=True, repr=False)
+class FileListing(Result):
+    """The content of a model file, without running anything in it.
+
+    Attributes:
+        file: The name of the file.
+        kind: "model", "legacy model" (HDF5 as of Keras 2) or "weights".
+        graph: The model as data.
+        parameters: The number of parameters.
+        trainable_parameters: The number of those that are trained.
+        metadata: `keras_version`, `date_saved` and `backend`, as far as the file records them.
+        compiled: Whether the file has compile settings.
+        assets: The other files in it, with their sizes in bytes.
+        optimizer_variables: The number of variables of the optimizer.
+        variables: Shape, dtype, digest and range of each variable by path, if the numbers were read; else None.
+        facts: One line for each further fact.
+    """
+
+    file: str
+    kind: str
+    graph: Graph
+    parameters: int
+    trainable_parameters: int
+    metadata: Mapping[str, str]
+    compiled: bool
+    assets: tuple[tuple[str, int], ...]
+    optimizer_variables: int
+    variables: Mapping[str, Mapping[str, Any]] | None
+    facts: tuple[str, ...]
+
+    @property
+    def _name(self) -> str:
+        return f"{self.graph.name} ({self.graph.class_name})" if self.kind != "weights" else "weights"
+
+    def _summary(self) -> str:
+        return f"'{self.file}': {self._name}, {count(self.parameters, 'parameter')}"
+
+    def __report__(self) -> Document:
+        frozen = self.parameters - self.trainable_parameters
+        title = f"{self.file}: {self._name}, {count(self.parameters, 'parameter')}"
+        title += f", {frozen:,} not trainable" if frozen else ""
+        rows = tuple(graph_rows(self.graph, full=True))
+        sections = [Section(rows=rows, right=frozenset({3}), widest=44, tree=True)]
+        if self.variables is not None:
+            weights = tuple(_variable_row(path, facts) for path, facts in self.variables.items())
+            columns = ("path", "values", "digest", "range")
+            sections.append(Section("Weights", weights, columns=columns, widest=80))
+        return Document(title, tuple(sections), about=self.facts)
+
+    def to_json(self) -> str:
+        """Return the listing as JSON: `{"ramet": "show", "version": 1, ...}` with the attributes and the graph."""
+        fields: dict[str, Any] = {
+            "file": self.file,
+            "kind": self.kind,
+            "name": self.graph.name,
+            "class_name": self.graph.class_name,
+            "parameters": self.parameters,
+            "trainable_parameters": self.trainable_parameters,
+            "metadata": dict(self.metadata),
+            "compiled": self.compiled,
+            "assets": [{"name": name, "size": size} for name, size in self.assets],
+            "optimizer_variables": self.optimizer_variables,
+        }
+        if self.variables is not None:
+            fields["weights"] = [{"path": path, **facts} for path, facts in self.variables.items()]
+        # The JSON of a graph has one line per op: inserted as it is, it stays readable.
+        head = json.dumps(envelope("show", fields), indent=1)
+        return f'{head[:-2]},\n "graph": {self.graph.to_json().strip()}}}'
 
 
-def _head(file: ModelFile) -> Iterator[str]:
+def list_file(file: ModelFile, *, weights: bool = False, step: Callable[[str], None] | None = None) -> FileListing:
+    """Return the content of a model file.
+
+    Args:
+        file: The open file.
+        weights: Whether to read the numbers as well, for the range and a digest of each variable.
+        step: A function that is called with the path of each variable before it is read.
+    """
     graph = file.graph
-    name = f"{escape(graph.name)} ({escape(graph.class_name)})" if file.config is not None else "weights"
-    trainable = sum(spec.size for _, spec in graph.variables() if spec.trainable and spec.tied is None)
-    total = graph.parameters
-    frozen = f", {total - trainable:,} not trainable" if trainable < total else ""
-    others = file.other_weights.paths()
-    size = sum(math.prod(file.other_weights.spec(path).shape) for path in others)
-    beside = f", and {size:,} in arrays that belong to no layer" if others else ""
-    yield f"{escape(file.path.name)}: {name}, {total:,} parameter{'' if total == 1 else 's'}{frozen}{beside}"
-    metadata = {key: escape(text) for key, text in file.metadata.items()}
+    return FileListing(
+        file=file.path.name,
+        kind=file.kind,
+        graph=graph,
+        parameters=graph.parameters,
+        trainable_parameters=sum(spec.size for _, spec in graph.variables() if spec.trainable and spec.tied is None),
+        metadata=file.metadata,
+        compiled=file.compile_config is not None,
+        assets=tuple((asset.name, asset.size) for asset in file.assets),
+        optimizer_variables=len(file.optimizer_weights),
+        variables=dict(_variables(file, step or (lambda path: None))) if weights else None,
+        facts=tuple(_facts(file)),
+    )
+
+
+def _facts(file: ModelFile) -> Iterator[str]:
+    metadata = file.metadata
     if metadata:
         words = [f"Keras {metadata['keras_version']}"] if "keras_version" in metadata else []
-        words += [metadata[key] for key in ("backend", "date_saved") if key in metadata]
-        yield f"  saved by {', '.join(words)}"
+        yield f"saved by {', '.join(words + [metadata[key] for key in ('backend', 'date_saved') if key in metadata])}"
     compiled = file.compile_config
+    optimizer_variables = count(len(file.optimizer_weights), "optimizer variable")
     if compiled is not None:
         optimizer = compiled.get("optimizer") or compiled.get("optimizer_config")
-        count = len(file.optimizer_weights)
-        state = f", {count} variables of it saved" if count else ""
-        yield f"  compiled with {_named(optimizer)}, loss {_named(compiled.get('loss'))}{state}"
+        state = f", {optimizer_variables} saved" if len(file.optimizer_weights) else ""
+        yield f"compiled with {_name_of(optimizer)}, loss {_name_of(compiled.get('loss'))}{state}"
     elif len(file.optimizer_weights):
-        yield f"  holds {len(file.optimizer_weights)} variables of an optimizer"
+        yield f"contains {optimizer_variables}"
+    others = file.other_weights.paths()
     if others:
-        more = f" and {len(others) - _SHOWN:,} more" if len(others) > _SHOWN else ""
-        named = ", ".join(f"'{escape(path)}'" for path in others[:_SHOWN])
-        yield f"  no layer of the model has {named}{more}"
+        size = sum(math.prod(file.other_weights.spec(path).shape) for path in others)
+        paths = joined([f"'{path}'" for path in others])
+        yield f"{count(size, 'parameter')} in arrays that belong to no layer: {paths}"
     if file.shards:
-        yield f"  its weights lie in {len(file.shards)} shard{'' if len(file.shards) == 1 else 's'}"
+        yield f"the weights are in {count(len(file.shards), 'shard')}"
     for asset in file.assets:
-        yield f"  holds {escape(asset.name)}, {asset.size:,} bytes"
-    if not graph.has_calls and file.config is not None:
-        yield "  has no call graph: the file tells of its layers only"
+        yield f"contains {asset.name}, {asset.size:,} bytes"
+    if not file.graph.has_calls and file.config is not None:
+        yield "no call graph: the file describes only its layers"
 
 
-def _named(value: Json) -> str:
-    """An optimizer or a loss in a word."""
+def _name_of(value: Json) -> str:
+    """Return the name of an optimizer or a loss."""
     if isinstance(value, str):
-        return escape(value)
+        return value
     if isinstance(value, dict) and isinstance(value.get("class_name"), str):
         is_function = value["class_name"] == "function" and isinstance(value.get("config"), str)
-        return escape(value["config"] if is_function else value["class_name"])
-    return "of its own" if value else "none"
+        return str(value["config"] if is_function else value["class_name"])
+    return "custom" if value else "none"
 
 
-_Level = Iterator[tuple[_Row, "_Level | None"]]
+def _variables(file: ModelFile, step: Callable[[str], None]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for prefix, source in (("", file.weights), ("optimizer/", file.optimizer_weights)):
+        for path in source:
+            step(f"{prefix}{path}")
+            yield f"{prefix}{path}", _variable(source, path)
 
 
-def _rows(graph: Graph) -> Iterator[_Row]:
-    """The rows of all levels, each followed by those inside it."""
-    return level_by_level(_level(graph, 0))
+def _variable(source: Weights, path: str) -> dict[str, Any]:
+    spec = source.spec(path)
+    facts: dict[str, Any] = {"shape": list(spec.shape), "dtype": spec.dtype, "digest": source.digest(path)}
+    # Texts have no range.
+    return facts | (asdict(source.statistics(path)) if spec.dtype.startswith(_NUMBERS) else {})
 
 
-def _level(graph: Graph, depth: int) -> _Level:
-    if not graph.calls:
-        yield from _tree(graph.held, depth)
-        return
-    for call in graph.calls:
-        op = graph.op(call.op)
-        first = graph.calls_of(call.op)[0] is call
-        class_name = "Input" if op.kind == "input" else escape(op.class_name)
-        count = _count(op) if first else ""
-        row = _Row(_indent(depth) + escape(call.id), class_name, _values(call), count, describe_call(graph, call))
-        yield row, _inside(op, depth + 1) if first else None
-    yield from _tree(graph.extras, depth)
-
-
-def _tree(ops: tuple[Op, ...], depth: int) -> _Level:
-    for op in ops:
-        notes = [f"(same as {escape(op.same_as)})"] if op.same_as else []
-        notes += ["(frozen)"] if not op.trainable and (op.variables or op.inside) else []
-        row = _Row(_indent(depth) + escape(op.id), escape(op.class_name), "", _count(op), "  ".join(notes))
-        yield row, _inside(op, depth + 1)
-
-
-def _inside(op: Op, depth: int) -> _Level | None:
-    if op.graph is not None:
-        return _level(op.graph, depth)
-    return _tree(op.children, depth) if op.children else None
-
-
-def _values(call: Call) -> str:
-    """The outputs of a call: `(None, 8) float32`, `2 x (None, 8) float32`, with `?` for what the file does not tell."""
-    words = []
-    for value in call.outputs[: _SHOWN + 1]:
-        dtype = "" if value.dtype == UNKNOWN_DTYPE else f" {escape(value.dtype)}"
-        flags = [flag for flag in ("sparse", "ragged", "optional") if getattr(value, flag)]
-        words.append(" ".join([f"{'?' if value.shape is None else value.shape}{dtype}", *flags]))
-    if len(words) > 1 and len(set(words)) == 1:
-        return f"{len(call.outputs)} x {words[0]}"
-    more = f" and {len(call.outputs) - _SHOWN} more" if len(call.outputs) > _SHOWN else ""
-    return ", ".join(words[:_SHOWN]) + more
-
-
-def _count(op: Op) -> str:
-    """How many parameters an op has of its own."""
-    count = sum(spec.size for spec in op.variables if spec.weight and spec.tied is None)
-    return f"{count:,}" if count else ""
-
-
-def _indent(depth: int) -> str:
-    return "| " * depth if depth <= _DRAWN else f"{'| ' * _DRAWN}({depth}) "
-
-
-def _width(cells: Iterator[str]) -> int:
-    return max((len(cell) for cell in cells if len(cell) <= _WIDEST), default=0)
+def _variable_row(path: str, facts: Mapping[str, Any]) -> Row:
+    values = ""
+    if "mean" in facts:
+        values = f"{facts['smallest']:.4g} to {facts['largest']:.4g}, mean {facts['mean']:.4g}"
+        values += f", {facts['nans']:,} nan" if facts["nans"] else ""
+    return Row((Code(path), f"{tuple(facts['shape'])} {facts['dtype']}", facts["digest"][:_DIGITS], values))

@@ -1,4 +1,4 @@
-"""Weights files: read in a process of their own, or, when the file is trusted, in this one."""
+"""Weights files, opened: in a separate process or, if the file is trusted, in this one."""
 
 from __future__ import annotations
 
@@ -13,58 +13,63 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
 from ramet import errors
+from ramet._files.child import BYTES_PER_SECOND, ENFORCES_PROCESSOR_TIME
+from ramet._files.container import Container
+from ramet._files.formats import FileFormat, WeightsReader
+from ramet._files.formats.shards import ShardedStore, ShardMap, is_shard_map, read_shard_map
 from ramet._files.limits import Limits
-from ramet._files.listing import ArraySpec, Listing, from_record
-from ramet._files.problem import HostileFileError, ModelFileError, OutOfBudgetError
+from ramet._files.listing import ArraySpec, Listing
+from ramet.errors import HostileFileError, ModelFileError, OutOfBudgetError
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["ChildStore", "LocalStore", "Store"]
+__all__ = ["ChildStore", "LocalStore", "RawFile", "Store", "WeightsFile"]
 
-# Plugins are libraries that HDF5 would look for and load to unpack an array; "::" turns that off.
+# Plugins are libraries that HDF5 would search for and load to unpack an array; "::" turns that off.
 _ENVIRONMENT = {"HDF5_PLUGIN_PRELOAD": "::", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-_BYTES_PER_SECOND = 2**24
 _PROGRAM = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from ramet._files.child import main; main()"
+# The system ends the process when its processor time is used up. It is given many times as long on the wall clock, as
+# the machine may be busy with other things; only where nobody counts processor time, the clock must do.
+_PATIENCE = 20 if ENFORCES_PROCESSOR_TIME else 1
 
 
 class Store(Protocol):
-    """An HDF5 file."""
+    """An open weights file."""
 
     def listing(self) -> Listing:
-        """Groups and arrays, without their numbers."""
+        """Return the groups and arrays, without their values."""
 
     def read(self, path: str) -> np.ndarray[Any, Any]:
-        """An array, by its path in the file."""
+        """Return an array by its path in the file."""
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
 
 
 class LocalStore:
-    """Reads in this process: for files that are trusted."""
+    """A weights file that is read in this process, because it is trusted."""
 
-    def __init__(self, file: IO[bytes], limits: Limits) -> None:
-        from ramet._files.h5 import H5File
-
+    def __init__(self, file: IO[bytes], limits: Limits, file_format: FileFormat) -> None:
         self._source = file
         try:
-            self._file = H5File(file, limits)
+            self._file: WeightsReader = file_format.reader(file, limits)
         except ModelFileError:
             file.close()
             raise
 
     def listing(self) -> Listing:
-        """Groups and arrays, without their numbers."""
+        """Return the groups and arrays, without their values."""
         return self._file.listing()
 
     def read(self, path: str) -> np.ndarray[Any, Any]:
-        """An array, by its path in the file."""
+        """Return an array by its path in the file."""
         spec, array = self._file.read(path)
         return _typed(array, spec)
 
@@ -75,7 +80,7 @@ class LocalStore:
 
 
 class ChildStore:
-    """Reads in a process of its own, which may crash, be slow or need much memory without harm to this one."""
+    """A weights file that is read in a separate process, which may crash or exceed its limits without harm to this one."""
 
     def __init__(self, path: Path, entry: str, limits: Limits) -> None:
         command = [sys.executable, "-P", "-c", _PROGRAM, json.dumps(sys.path)]
@@ -86,26 +91,26 @@ class ChildStore:
             stderr=subprocess.DEVNULL,
             env={**os.environ, **_ENVIRONMENT},
         )
-        self._seconds = float(limits.seconds)
+        self._patience = float(_PATIENCE * limits.seconds)
         self._is_late = False
         self._end = weakref.finalize(self, _stop, self._child)
         self._send({"path": str(path.absolute()), "entry": entry, "limits": asdict(limits)})
-        # The process takes a while to start, and whether it could open the file is asked for when something is read.
+        # The process takes a while to start. Its first answer, whether it could open the file, is read when needed.
         self._opened = False
 
     def listing(self) -> Listing:
-        """Groups and arrays, without their numbers."""
-        return from_record(self._ask({"read": None})["listing"])
+        """Return the groups and arrays, without their values."""
+        return Listing.from_data(self._ask({"read": None})["listing"])
 
     def read(self, path: str) -> np.ndarray[Any, Any]:
-        """An array, by its path in the file."""
+        """Return an array by its path in the file."""
         import numpy as np
 
         answer = self._ask({"read": path})
         data = bytearray(answer["size"])
-        self._seconds += len(data) / _BYTES_PER_SECOND
+        self._patience += _PATIENCE * len(data) / BYTES_PER_SECOND
         with self._deadline():
-            # A buffered reader fills all of it, unless the process ends before.
+            # A buffered reader fills the whole buffer, unless the process ends first.
             if self._answers.readinto(data) != len(data):
                 raise self._crashed()
         array = np.frombuffer(data, np.dtype(answer["kind"])).reshape(answer["shape"])
@@ -125,14 +130,14 @@ class ChildStore:
 
     def _ask(self, request: dict[str, Any]) -> Any:
         if not self._opened:
-            seconds = self._seconds
+            patience = self._patience
             try:
                 self._answer()
             except ModelFileError:
                 self.close()
                 raise
             self._opened = True
-            self._seconds = seconds  # to start a process may take long, and is not the file's fault
+            self._patience = patience  # starting a process may take long, which is not the file's fault
         self._send(request)
         return self._answer()
 
@@ -159,11 +164,11 @@ class ChildStore:
 
     @contextlib.contextmanager
     def _deadline(self) -> Iterator[None]:
-        """Kill the process when the time for all its answers is spent: HDF5 loops forever on some broken files."""
-        if self._seconds <= 0:
+        """Kill the process when the patience for all its answers together is used up."""
+        if self._patience <= 0:
             self._stop_late()
             raise self._crashed()
-        timer = threading.Timer(self._seconds, self._stop_late)
+        timer = threading.Timer(self._patience, self._stop_late)
         timer.daemon = True
         timer.start()
         start = time.monotonic()
@@ -171,7 +176,7 @@ class ChildStore:
             yield
         finally:
             timer.cancel()
-            self._seconds -= time.monotonic() - start
+            self._patience -= time.monotonic() - start
 
     def _stop_late(self) -> None:
         self._is_late = True
@@ -181,11 +186,11 @@ class ChildStore:
         self.close()
         if self._is_late or self._child.returncode == -getattr(signal, "SIGXCPU", 0):
             return OutOfBudgetError(
-                "Cannot read the weights: that takes longer than weights of their size may.",
+                "Cannot read the weights: that takes longer than is allowed for weights of this size.",
                 fix="treat the file as broken, or as an attack.",
             )
         return HostileFileError(
-            "Cannot read the weights: the HDF5 library crashed on them.",
+            "Cannot read the weights: the HDF5 library crashed.",
             found=f"the process that read them ended with {self._child.returncode}",
             fix="treat the file as broken, or as an attack.",
         )
@@ -196,14 +201,14 @@ def _stop(child: subprocess.Popen[bytes]) -> None:
         if pipe is not None:
             try:
                 pipe.close()
-            except OSError:  # what was still to be written has no reader any more
+            except OSError:  # the rest of the request has no reader any more
                 continue
     child.kill()
     child.wait()
 
 
 def _typed(array: Any, spec: ArraySpec) -> np.ndarray[Any, Any]:
-    """The array with its own dtype: numpy knows bfloat16 by a library that Keras brings along."""
+    """Return the array with its own dtype: numpy gets bfloat16 from a library that Keras installs."""
     import numpy as np
 
     found = np.asarray(array)
@@ -212,3 +217,77 @@ def _typed(array: Any, spec: ArraySpec) -> np.ndarray[Any, Any]:
     import ml_dtypes
 
     return found.view(ml_dtypes.bfloat16)
+
+
+@dataclass(frozen=True, slots=True)
+class RawFile:
+    """A weights file as bytes: an open file, and its size."""
+
+    file: IO[bytes]
+    size: int
+
+
+class WeightsFile:
+    """The weights of a model, not opened yet.
+
+    Args:
+        path: The path of the archive, the folder or the single file.
+        entry: The name of the entry with the weights, or with the map of their shards.
+        container: The container of the entry.
+        file_format: The format of the container.
+        isolated: Whether the weights are read in a separate process.
+    """
+
+    def __init__(
+        self, path: Path, entry: str, container: Container, file_format: FileFormat, *, isolated: bool
+    ) -> None:
+        self.entry = entry
+        self._path = path
+        self._container = container
+        self._format = file_format
+        self._limits = container.limits
+        self._isolated = isolated
+
+    @classmethod
+    def find(cls, path: Path, container: Container, file_format: FileFormat, *, isolated: bool) -> WeightsFile | None:
+        """Return the weights in a container, or None for a model without weights."""
+        entry = file_format.weights(path.name, {entry.name for entry in container.entries})
+        return None if entry is None else cls(path, entry, container, file_format, isolated=isolated)
+
+    @property
+    def shards(self) -> tuple[str, ...]:
+        """The names of the shards; none for weights in a single file."""
+        return () if self._map is None else self._map.shards
+
+    def open(self) -> Store:
+        """Open the weights."""
+        if self._map is None:
+            return self._store(self.entry)
+        return ShardedStore(self._map, self._store, self._limits.objects)
+
+    def entry_of(self, path: str, store: Store) -> str:
+        """Return the name of the file that contains an array: the weights file, or a shard."""
+        return store.holder(path) if isinstance(store, ShardedStore) else self.entry
+
+    def open_raw(self, entry: str) -> RawFile:
+        """Open the weights file, or a shard, as bytes."""
+        file = self._container.open(entry)
+        return RawFile(file, file.seek(0, 2))
+
+    @cached_property
+    def _map(self) -> ShardMap | None:
+        if not is_shard_map(self.entry):
+            return None
+        return read_shard_map(self._container.read(self.entry, self._limits.text_size), self.entry, self._limits)
+
+    def _store(self, entry: str, before: Store | None = None) -> Store:
+        """Open a weights file in place of another: one process reads all shards."""
+        if isinstance(before, ChildStore):
+            before.open(entry)
+            return before
+        return ChildStore(self._path, entry, self._limits) if self._isolated else self._store_here(entry, before)
+
+    def _store_here(self, entry: str, before: Store | None = None) -> Store:
+        if before is not None:
+            before.close()
+        return LocalStore(self._container.open(entry), self._limits, self._format)

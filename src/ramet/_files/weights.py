@@ -1,4 +1,8 @@
-"""The weights of a file by path, read when they are asked for."""
+"""The weights of a file by path, read on demand.
+
+Arrays that are contiguous in the file are read in place, at the speed of the disk: the process that reads HDF5 supplies
+their offset and is not needed any more. It must unpack all others.
+"""
 
 from __future__ import annotations
 
@@ -7,37 +11,35 @@ import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from ramet._diff import InMemory
 from ramet._files.listing import ArraySpec, Listing
-from ramet._files.numbers import OnDisk
-from ramet._files.store import Store
-from ramet._graph import escape
-from ramet.errors import UnknownPathError
+from ramet._report import escape
+from ramet.errors import ModelFileError, UnknownPathError
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from ramet._files.weights_file import RawFile
+    from ramet._files.store import RawFile, Store
 
-__all__ = ["Statistics", "Weights"]
+__all__ = ["ArrayOnDisk", "Statistics", "Weights"]
 
 _BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What an array is like, for a reader.
+    """Statistics of an array.
 
     Attributes:
-        count: how many numbers.
-        zeros: how many of them are zero.
-        nans: how many are no number.
-        smallest: of the numbers that are finite; 0.0 where there are none.
-        largest: of these.
-        mean: of these.
-        deviation: of these.
+        count: The number of values.
+        zeros: How many of them are zero.
+        nans: How many are NaN.
+        smallest: The smallest of the finite values; 0.0 if there are none.
+        largest: The largest of the finite values.
+        mean: The mean of the finite values.
+        deviation: The standard deviation of the finite values.
     """
 
     count: int
@@ -49,14 +51,63 @@ class Statistics:
     deviation: float
 
 
+class ArrayOnDisk:
+    """An array that is contiguous in a file."""
+
+    def __init__(self, file: IO[bytes], spec: ArraySpec) -> None:
+        assert spec.offset is not None, "only contiguous arrays are read in place"
+        self.shape, self.dtype = spec.shape, _dtype_of(spec)
+        self._file = file
+        self._offset = spec.offset
+        self._buffer: np.ndarray[Any, Any] | None = None
+
+    @staticmethod
+    def fits(spec: ArraySpec, size: int) -> bool:
+        """Return whether the array is inside a file of that many bytes."""
+        if spec.offset is None:
+            return False
+        end = spec.offset + math.prod(spec.shape) * _dtype_of(spec).itemsize
+        return 0 <= spec.offset <= end <= size
+
+    def part(self, start: int, stop: int) -> np.ndarray[Any, Any]:
+        """Return the values from `start` to `stop`. The next call reuses the memory."""
+        import numpy as np
+
+        if self._buffer is None or len(self._buffer) < stop - start:
+            self._buffer = np.empty(stop - start, self.dtype)
+        part = self._buffer[: stop - start]
+        view = memoryview(part.view(np.uint8))  # type: ignore[arg-type]
+        self._file.seek(self._offset + start * self.dtype.itemsize)
+        done = 0
+        while done < len(view):
+            count = self._file.readinto(view[done:])  # type: ignore[attr-defined]
+            if not count:
+                raise ModelFileError("Cannot read the weights: the file was truncated while it was being read.")
+            done += count
+        return part
+
+
+def _dtype_of(spec: ArraySpec) -> np.dtype[Any]:
+    """Return the numpy dtype of an array: bfloat16 comes from a library that Keras installs."""
+    import numpy as np
+
+    kind: Any = f"V{int(spec.dtype[3:]) // 8}" if spec.dtype.startswith("raw") else spec.dtype
+    if spec.dtype == "bfloat16":
+        import ml_dtypes
+
+        kind = ml_dtypes.bfloat16
+    found: np.dtype[Any] = np.dtype(kind)
+    return found
+
+
 class Weights:
     """Arrays by the paths of variables: `encoder/dense/kernel`.
 
     Args:
-        arrays: the path in the weights file of each variable, by its path.
-        listing: what stands in the weights file.
-        open_store: opens the weights file, when the first array is asked for.
-        open_raw: opens the file that holds an array, as bytes; None where there is none to open.
+        arrays: The path in the weights file of each variable, by its path.
+        listing: The contents of the weights file.
+        open_store: Opens the weights file, when the first array is read.
+        open_raw: Opens the file that contains an array, as bytes; returns None if there is none to open.
     """
 
     def __init__(
@@ -81,27 +132,27 @@ class Weights:
         return path in self._arrays
 
     def paths(self) -> tuple[str, ...]:
-        """The paths of all variables, in the model's order."""
+        """Return the paths of all variables, in the order of the model."""
         return tuple(self._arrays)
 
     def spec(self, path: str) -> ArraySpec:
-        """Shape and dtype of a variable; its numbers are not read."""
-        return self._listing.arrays[self.place(path)]
+        """Return shape and dtype of a variable, without reading its values."""
+        return self._listing.arrays[self.array_path(path)]
 
     def read(self, path: str) -> np.ndarray[Any, Any]:
-        """The numbers of a variable."""
-        return self._open().read(self.place(path))
+        """Return the values of a variable."""
+        return self._open().read(self.array_path(path))
 
-    def open(self, path: str) -> OnDisk | InMemory:
-        """The numbers of a variable, to read piece by piece: from the disk, where they lie there in one piece."""
+    def open(self, path: str) -> ArrayOnDisk | InMemory:
+        """Return the values of a variable for reading in parts: from the disk, if they are contiguous there."""
         spec = self.spec(path)
-        raw = None if spec.refused or spec.offset is None else self._open_raw(self.place(path))
-        if raw is not None and OnDisk.fits(spec, raw.size):
-            return OnDisk(raw.file, spec)
+        raw = None if spec.refused or spec.offset is None else self._open_raw(self.array_path(path))
+        if raw is not None and ArrayOnDisk.fits(spec, raw.size):
+            return ArrayOnDisk(raw.file, spec)
         return InMemory(self.read(path))
 
     def digest(self, path: str) -> str:
-        """The SHA-256 of a variable's shape, dtype and bytes: equal for equal variables."""
+        """Return the SHA-256 of a variable's shape, dtype and bytes: equal for equal variables."""
         import numpy as np
 
         spec = self.spec(path)
@@ -111,7 +162,7 @@ class Weights:
         return digest.hexdigest()
 
     def statistics(self, path: str) -> Statistics:
-        """How large the numbers of a variable are, and how many are zero or none."""
+        """Return the statistics of a variable."""
         import numpy as np
 
         zeros = nans = count = 0
@@ -124,7 +175,7 @@ class Weights:
             if not finite.size:
                 continue
             smallest, largest = min(smallest, float(finite.min())), max(largest, float(finite.max()))
-            # Mean and spread of two parts together, without a second look at the first.
+            # Mean and spread of two parts together, without reading the first one again.
             with np.errstate(over="ignore", invalid="ignore"):
                 own, both = finite.mean(), count + finite.size
                 spread += float(((finite - own) ** 2).sum() + (own - mean) ** 2 * count * finite.size / both)
@@ -136,19 +187,19 @@ class Weights:
         return Statistics(size, zeros, nans, smallest, largest, mean, math.sqrt(spread / count))
 
     def _parts(self, path: str) -> Iterator[np.ndarray[Any, Any]]:
-        """The numbers of a variable in pieces that fit into a processor's cache."""
+        """Yield the values of a variable in parts that fit into a processor's cache."""
         numbers, size = self.open(path), math.prod(self.spec(path).shape)
         step = max(_BLOCK // max(numbers.dtype.itemsize, 1), 1)
         for start in range(0, size, step):
             yield numbers.part(start, min(start + step, size))
 
-    def place(self, path: str) -> str:
-        """The path of the array in the weights file: `layers/dense/vars/0`."""
+    def array_path(self, path: str) -> str:
+        """Return the path of the array in the weights file: `layers/dense/vars/0`."""
         try:
             return self._arrays[path]
         except KeyError:
             raise UnknownPathError(
-                f"Cannot find the variable '{escape(path)}': the file has none of that path.",
+                f"Cannot find the variable '{escape(path)}': the file has no such path.",
                 closest=[escape(name) for name in difflib.get_close_matches(path, list(self._arrays)[:5_000], n=3)],
                 path=path,
             ) from None

@@ -1,35 +1,41 @@
-"""Arguments as frozen data: what a call was given, what a config says, how inputs and outputs are nested.
+"""Arguments as frozen data: what a call receives, what a config contains, how inputs and outputs are nested.
 
-Plain constants and tuples stand for themselves. A list is a `FrozenList`, a dict a `FrozenDict`, a slice a `Slice`;
-a tensor is a `Ref` to the call that makes it; an array or any other object is a `Constant` that says what it is.
+Plain constants and tuples represent themselves. A list is a `FrozenList`, a dict a `FrozenDict`, a slice a `Slice`. A tensor
+is a `Ref` to the call that produces it. An array or any other object is a `Constant` that describes it.
+
+Nothing in this file recurses: arguments may be nested deeper than Python's stack allows.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from types import EllipsisType
-from typing import Literal, TypeAlias
-
-from ramet._graph.fold import fold
-from ramet._graph.frozen import Frozen
+from typing import Any, Literal, Self, TypeAlias, TypeVar
 
 __all__ = [
     "EMPTY",
     "Argument",
+    "Changeable",
     "Constant",
+    "Frozen",
     "FrozenDict",
     "FrozenList",
     "Key",
     "Ref",
     "Shape",
     "Slice",
+    "TooDeepError",
+    "fold",
     "leaves",
     "map_leaves",
-    "map_refs",
     "refs",
 ]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 Shape: TypeAlias = tuple[int | None, ...]
 Key: TypeAlias = str | int | float | bool | bytes | None
@@ -40,6 +46,93 @@ Argument: TypeAlias = "Plain | Ref | Constant | Slice | FrozenList | FrozenDict 
 # back from a file as what it was.
 PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, EllipsisType})
 KEYS = frozenset({str, int, float, bool, bytes, type(None)})
+
+
+class TooDeepError(Exception):
+    """The data is nested deeper than the limit."""
+
+
+def fold(
+    root: Item,
+    parts: Callable[[Item], Iterable[Item] | None],
+    join: Callable[[Item, list[Result]], Result],
+    *,
+    limit: int | None = None,
+) -> Result:
+    """Return `join(root, results of its parts)`, computed from the leaves up without recursion.
+
+    Args:
+        root: The item to start from.
+        parts: Returns the parts of an item, or None for a leaf.
+        join: Takes an item and the results of its parts (an empty list for a leaf).
+        limit: The largest allowed depth; deeper data raises `TooDeepError`.
+    """
+    inner = parts(root)
+    if inner is None:
+        return join(root, [])
+    # The stack of a recursive function, kept on the heap: user data may be nested deeper than Python's limit.
+    frames: list[tuple[Item, Iterator[Item], list[Result]]] = [(root, iter(inner), [])]
+    while True:
+        item, rest, done = frames[-1]
+        for part in rest:
+            inner = parts(part)
+            if inner is not None:
+                if len(frames) == limit:
+                    raise TooDeepError
+                frames.append((part, iter(inner), []))
+                break
+            done.append(join(part, []))
+        else:
+            frames.pop()
+            result = join(item, done)
+            if not frames:
+                return result
+            frames[-1][2].append(result)
+
+
+class Changeable:
+    """A frozen dataclass that makes changed copies of itself."""
+
+    __slots__ = ()
+
+    def with_changes(self, **changes: Any) -> Self:
+        """Return the same value with other fields: `call.with_changes(op="conv_2")`."""
+        return dataclasses.replace(self, **changes)  # type: ignore[type-var]  # subclasses are dataclasses
+
+
+class Frozen(Changeable):
+    """A value of any depth, equal to another if both have the same JSON.
+
+    Python's own comparison would recurse, treat 1, 1.0 and True as the same argument, and NaN as different from itself.
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if type(self) is not type(other):
+            return NotImplemented
+        return self._text() == other._text()
+
+    def __hash__(self) -> int:
+        return hash(self._text())
+
+    def __repr__(self) -> str:
+        from ramet._graph.render import represent
+
+        return represent(self)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def _text(self) -> str:
+        from ramet._graph.json_write import text_of
+
+        return text_of(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +148,15 @@ class Ref:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """What is known of an argument that is no plain data: an array, or any other object.
+    """The description of an argument that is not plain data: an array, or any other object.
 
     Attributes:
         kind: "array" or "object".
-        class_name: the class of the object.
-        shape: the shape of an array.
-        dtype: the dtype of an array.
-        digest: the SHA-256 of the bytes of an array.
-        summary: a short text for a reader, when there is more to say.
+        class_name: The class of the object.
+        shape: The shape of an array.
+        dtype: The dtype of an array.
+        digest: The SHA-256 of the bytes of an array.
+        summary: A short text for a reader, if there is more to know.
     """
 
     kind: Literal["array", "object"]
@@ -75,9 +168,8 @@ class Constant:
 
     @classmethod
     def array(cls, class_name: str, shape: Iterable[int], dtype: str, data: bytes) -> Constant:
-        """The constant that stands for an array with these bytes."""
-        digest = hashlib.sha256(data).hexdigest()
-        return cls("array", class_name, tuple(shape), dtype, digest)
+        """Return the constant that describes an array with these bytes."""
+        return cls("array", class_name, tuple(shape), dtype, hashlib.sha256(data).hexdigest())
 
     def __str__(self) -> str:
         if self.kind == "array":
@@ -106,51 +198,51 @@ class FrozenList(Frozen):
     def __len__(self) -> int:
         return len(self.items)
 
-    def __getitem__(self, place: int) -> Argument:
-        return self.items[place]
+    def __getitem__(self, index: int) -> Argument:
+        return self.items[index]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FrozenDict(Frozen):
-    """A dict as data. The order of its keys belongs to it: a dict of outputs is read in that order."""
+    """A dict as data. The order of its keys is part of it: a dict of outputs is read in that order."""
 
     pairs: tuple[tuple[Key, Argument], ...] = ()
-    _at: dict[Key, Argument] = field(init=False)
+    _by_key: dict[Key, Argument] = field(init=False)
 
     def __post_init__(self) -> None:
-        at = dict(self.pairs)
-        object.__setattr__(self, "_at", at)
-        if len(at) != len(self.pairs):
-            raise ValueError("a frozen dict cannot hold a key twice")
-        if not all(type(key) in KEYS for key in at):
-            raise TypeError("the keys of a frozen dict are plain data")
+        by_key = dict(self.pairs)
+        object.__setattr__(self, "_by_key", by_key)
+        if len(by_key) != len(self.pairs):
+            raise ValueError("a frozen dict cannot contain a key twice")
+        if not all(type(key) in KEYS for key in by_key):
+            raise TypeError("the keys of a frozen dict must be plain data")
 
     def __iter__(self) -> Iterator[Key]:
-        return iter(self._at)
+        return iter(self._by_key)
 
     def __len__(self) -> int:
         return len(self.pairs)
 
     def __contains__(self, key: object) -> bool:
-        return key in self._at
+        return key in self._by_key
 
     def __getitem__(self, key: Key) -> Argument:
-        return self._at[key]
+        return self._by_key[key]
 
     def get(self, key: Key, default: Argument = None) -> Argument:
-        """The value under the key, or the default."""
-        return self._at.get(key, default)
+        """Return the value of the key, or the default."""
+        return self._by_key.get(key, default)
 
     def values(self) -> tuple[Argument, ...]:
-        """The values, in order."""
-        return tuple(self._at.values())
+        """Return the values, in order."""
+        return tuple(self._by_key.values())
 
 
 EMPTY = FrozenDict()
 
 
 def parts_of(value: Argument) -> tuple[Argument, ...] | None:
-    """What a container holds, in order; None for a leaf."""
+    """Return the contents of a container, in order; None for a leaf."""
     if isinstance(value, tuple):
         return value
     if isinstance(value, FrozenList):
@@ -162,21 +254,8 @@ def parts_of(value: Argument) -> tuple[Argument, ...] | None:
     return None
 
 
-def with_parts(value: Argument, parts: list[Argument]) -> Argument:
-    """A container like this one that holds these parts; a leaf as it is."""
-    if isinstance(value, tuple):
-        return tuple(parts)
-    if isinstance(value, FrozenList):
-        return FrozenList(tuple(parts))
-    if isinstance(value, FrozenDict):
-        return FrozenDict(tuple(zip(value, parts, strict=True)))
-    if isinstance(value, Slice):
-        return Slice(*parts)
-    return value
-
-
 def leaves(value: Argument) -> Iterator[Argument]:
-    """Everything in it that is not a container, in order."""
+    """Yield everything in a value that is not a container, in order."""
     waiting = [value]
     while waiting:
         item = waiting.pop()
@@ -188,19 +267,20 @@ def leaves(value: Argument) -> Iterator[Argument]:
 
 
 def refs(value: Argument) -> Iterator[Ref]:
-    """The refs in it, in order, as often as they stand there."""
+    """Yield every ref in a value, in order, with repetitions."""
     return (leaf for leaf in leaves(value) if isinstance(leaf, Ref))
 
 
 def map_leaves(value: Argument, change: Callable[[Argument], Argument]) -> Argument:
-    """The same nesting with `change(leaf)` for every leaf."""
+    """Return the same nesting with `change(leaf)` for every leaf."""
 
     def join(item: Argument, parts: list[Argument]) -> Argument:
-        return change(item) if parts_of(item) is None else with_parts(item, parts)
+        if isinstance(item, tuple):
+            return tuple(parts)
+        if isinstance(item, FrozenList):
+            return FrozenList(tuple(parts))
+        if isinstance(item, FrozenDict):
+            return FrozenDict(tuple(zip(item, parts, strict=True)))
+        return Slice(*parts) if isinstance(item, Slice) else change(item)
 
     return fold(value, parts_of, join)
-
-
-def map_refs(value: Argument, change: Callable[[Ref], Argument]) -> Argument:
-    """The same data with `change(ref)` for every ref."""
-    return map_leaves(value, lambda leaf: change(leaf) if isinstance(leaf, Ref) else leaf)

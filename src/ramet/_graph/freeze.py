@@ -1,41 +1,39 @@
-"""From live nested data to frozen data, and back."""
+"""Conversion of live nested data to frozen data, and back."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ramet._graph.argument import KEYS, PLAIN, Argument, Constant, FrozenDict, FrozenList, Ref, Slice, parts_of
-from ramet._graph.fold import fold
+from ramet._graph.argument import KEYS, PLAIN, Argument, Constant, FrozenDict, FrozenList, Ref, Slice, fold, parts_of
 
-__all__ = ["describe", "freeze", "freeze_dict", "thaw"]
+__all__ = ["freeze", "freeze_dict", "thaw"]
 
 _LEAVES = (Ref, Constant)
 _FROZEN = (FrozenList, FrozenDict, Slice)
 
 
-def describe(value: object) -> Argument:
-    """The constant that names the class of an object, for whatever there is nothing better to say of."""
+def _describe(value: object) -> Argument:
     return Constant("object", f"{type(value).__module__}.{type(value).__qualname__}")
 
 
-def freeze(value: object, leaf: Callable[[Any], object] = describe) -> Argument:
-    """The value as frozen data: containers by exact class, plain constants as they are, the rest as `leaf` says.
+def freeze(value: object, leaf: Callable[[Any], object] = _describe) -> Argument:
+    """Return a value as frozen data: containers by exact class, plain constants unchanged, all else as `leaf` returns it.
 
     Args:
-        value: nested lists, tuples, dicts and slices of anything; frozen data stays what it is.
-        leaf: called with what is neither a plain constant nor a container of exactly Python's own class: a tensor, an
-            array, a named tuple, a dict with keys that are no plain data. What it returns is frozen in turn, so it may
-            return a list for a list-like object.
+        value: Nested lists, tuples, dicts and slices of anything; frozen data is returned unchanged.
+        leaf: Called with everything that is neither a plain constant nor a container of exactly Python's own class: a
+            tensor, an array, a named tuple, a dict with keys that are not plain data. Its result is frozen in turn, so it
+            may return a list for a list-like object. By default, a `Constant` with the name of the class.
     """
 
     def simple(item: object) -> object:
-        # At most a few rounds: each turns an object of some class into something simpler.
+        # A few rounds at most: each turns an object into something simpler.
         for _ in range(8):
-            if _is_frozen_leaf(item) or _parts(item) is not None:
+            if type(item) in PLAIN or isinstance(item, _LEAVES) or _parts(item) is not None:
                 return item
             item = leaf(item)
-        raise TypeError(f"the leaf function never made frozen data of a {type(item).__qualname__}")
+        raise TypeError(f"the leaf function did not turn a {type(item).__qualname__} into frozen data")
 
     def parts(item: object) -> Iterable[object] | None:
         inner = _parts(item)
@@ -44,16 +42,16 @@ def freeze(value: object, leaf: Callable[[Any], object] = describe) -> Argument:
     return fold(simple(value), parts, _join)
 
 
-def freeze_dict(value: Mapping[Any, object], leaf: Callable[[Any], object] = describe) -> FrozenDict:
-    """The dict as frozen data: for keyword arguments and configs, which are dicts whatever else they are."""
+def freeze_dict(value: Mapping[Any, object], leaf: Callable[[Any], object] = _describe) -> FrozenDict:
+    """Return keyword arguments or a config as frozen data; see `freeze`."""
     frozen = freeze(dict(value), leaf)
     if not isinstance(frozen, FrozenDict):
-        raise TypeError("the keys of a frozen dict are plain data")
+        raise TypeError("the keys of a frozen dict must be plain data")
     return frozen
 
 
 def thaw(value: Argument, leaf: Callable[[Ref | Constant], object] = lambda leaf: leaf) -> Any:
-    """The data with lists, dicts and slices of Python's own, and `leaf(...)` for every ref and constant."""
+    """Return frozen data as Python's own lists, dicts and slices, with `leaf(...)` for every ref and constant."""
 
     def join(item: Argument, parts: list[Any]) -> Any:
         if isinstance(item, tuple):
@@ -67,10 +65,6 @@ def thaw(value: Argument, leaf: Callable[[Ref | Constant], object] = lambda leaf
         return leaf(item) if isinstance(item, _LEAVES) else item
 
     return fold(value, parts_of, join)
-
-
-def _is_frozen_leaf(item: object) -> bool:
-    return type(item) in PLAIN or isinstance(item, _LEAVES)
 
 
 def _parts(item: Any) -> Iterable[object] | None:

@@ -6,37 +6,37 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
-from ramet._graph import order, walk
-from ramet._graph.argument import Argument, Ref, refs
-from ramet._graph.call import Call
-from ramet._graph.frozen import Frozen
-from ramet._graph.index import Index
-from ramet._graph.notebook import Shown, graph_html
-from ramet._graph.op import Op
-from ramet._graph.problem import GraphError
-from ramet._graph.value import Value, VariableSpec
+from ramet._graph import paths
+from ramet._graph.argument import Argument, Frozen, Ref
+from ramet._graph.index import Index, reach, sort
+from ramet._graph.nodes import Call, Op, Value, VariableSpec
+from ramet._report import Document, Result
+from ramet.errors import GraphError
 
-__all__ = ["Graph", "GraphKind"]
+__all__ = ["GRAPH_KINDS", "Graph", "GraphKind"]
 
 GraphKind: TypeAlias = Literal["functional", "sequential", "subclassed", "layer"]
 GRAPH_KINDS: frozenset[str] = frozenset(get_args(GraphKind))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Graph(Shown, Frozen):
-    """Ops, calls and values of one model; nested models are graphs inside.
+class Graph(Result, Frozen):
+    """Ops, calls and values of one model, as frozen data without weights; nested models are graphs inside it.
+
+    `ramet.capture` makes one from a live model or a file. Printing it shows a table; in a notebook it is a picture. Two
+    graphs are equal if they have the same JSON. `graph.with_changes(name="b")` returns a changed copy.
 
     Attributes:
-        name: the model's name.
-        class_name: the name of its class.
-        kind: "functional", "sequential", "subclassed" or "layer". A subclassed model, and a layer on its own, have no
-            call graph: their ops are a tree, and there are no calls, inputs or outputs.
-        ops: what the calls call, in the model's order.
-        calls: in the order in which Keras runs them.
-        inputs: refs to the inputs, nested as the model takes them.
-        outputs: refs to the outputs, nested as the model returns them.
-        extras: ops that the model holds and does not call.
-        root: the model itself as an op, for the outermost graph: its config, flags and own variables. A nested model
+        name: The name of the model.
+        class_name: The name of its class.
+        kind: "functional", "sequential", "subclassed" or "layer". A subclassed model, and a layer on its own, have no call
+            graph: their ops are a tree, and there are no calls, inputs or outputs.
+        ops: The ops that are called, in the model's order.
+        calls: The calls, in the order in which Keras runs them.
+        inputs: Refs to the inputs, nested as the model takes them.
+        outputs: Refs to the outputs, nested as the model returns them.
+        extras: Ops that the model holds but does not call.
+        root: The model itself as an op, in the outermost graph only: its config, flags and own variables. A nested model
             has these on the op that holds its graph.
     """
 
@@ -54,23 +54,55 @@ class Graph(Shown, Frozen):
     def __post_init__(self) -> None:
         object.__setattr__(self, "_index", Index(self.held, self.calls, self.outputs))
 
-    def _line(self) -> str:
+    def _summary(self) -> str:
         return f"{self.name!r}: {self.class_name}, {len(self.ops)} ops, {len(self.calls)} calls"
 
-    def __str__(self) -> str:
-        from ramet._graph.text import text
+    def __report__(self) -> Document:
+        from ramet._graph.text import graph_document
 
-        return text(self)
+        return graph_document(self)
+
+    def to_html(self) -> str:
+        """Return the page of `ramet.draw`: the model to explore, in one file that works from disk."""
+        from ramet._graph.text import drawn_page
+
+        return drawn_page(self)
 
     def _html(self) -> str:
-        return graph_html(self)
+        from ramet._graph.text import drawn_html
+
+        return drawn_html(self)
 
     def __reduce__(self) -> tuple[object, ...]:
-        # By way of JSON, which is flat: pickle itself recurses.
-        from ramet._graph.decode import from_json
-        from ramet._graph.encode import to_json
+        # Through JSON, which is flat: pickle itself recurses.
+        return Graph.from_json, (self.to_json(),)
 
-        return from_json, (to_json(self),)
+    def to_json(self) -> str:
+        """Return the graph as JSON: the same text for equal graphs, one line per op and call.
+
+        >>> from ramet import Graph
+        >>> print(Graph("net", "Functional").to_json())
+        {"ramet": "graph", "version": 1,
+         "graphs": [
+          {"name": "net", "class_name": "Functional", "kind": "functional"}]}
+        <BLANKLINE>
+        """
+        from ramet._graph.json_write import to_json
+
+        return to_json(self)
+
+    @staticmethod
+    def from_json(text: str) -> Graph:
+        """Return the graph that `to_json` wrote as this text.
+
+        Nothing in the text is trusted: every field has a type, and every number a range.
+
+        Raises:
+            FormatError: The text is not the JSON of a graph; the error locates the problem.
+        """
+        from ramet._graph.json_read import from_json
+
+        return from_json(text)
 
     @property
     def has_calls(self) -> bool:
@@ -84,9 +116,9 @@ class Graph(Shown, Frozen):
 
     @property
     def fingerprint(self) -> str:
-        """The SHA-256 of the graph's JSON. Equal graphs have equal ones."""
+        """The SHA-256 of the graph's JSON, the same for equal graphs."""
         if self._index.fingerprint is None:
-            from ramet._graph.encode import fingerprint
+            from ramet._graph.json_write import fingerprint
 
             self._index.fingerprint = fingerprint(self)
         return self._index.fingerprint
@@ -94,22 +126,22 @@ class Graph(Shown, Frozen):
     def _text(self) -> str:
         return self.fingerprint
 
-    # One graph: its ops, calls and edges.
+    # Ops, calls and edges of this graph alone.
 
     def op(self, op_id: str) -> Op:
-        """The op with this id."""
-        return walk.look_up(self._index.ops, op_id, "op", self.name)
+        """Return the op with this id."""
+        return paths.look_up(self._index.ops, op_id, "op", self.name)
 
     def call(self, call_id: str) -> Call:
-        """The call with this id."""
-        return walk.look_up(self._index.calls, call_id, "call", self.name)
+        """Return the call with this id."""
+        return paths.look_up(self._index.calls, call_id, "call", self.name)
 
     def calls_of(self, op_id: str) -> tuple[Call, ...]:
-        """The calls of the op with this id, in order."""
+        """Return the calls of the op with this id, in order."""
         return self._index.calls_of.get(op_id, ())
 
     def value(self, ref: Ref) -> Value:
-        """The value a ref points at."""
+        """Return the value that a ref points to."""
         outputs = self.call(ref.call).outputs
         if not 0 <= ref.output < len(outputs):
             raise GraphError(
@@ -117,74 +149,68 @@ class Graph(Shown, Frozen):
             )
         return outputs[ref.output]
 
-    def consumers(self, place: Ref | str) -> tuple[Call, ...]:
-        """The calls that take a value, or any value of the call with this id; each once, in order."""
-        if isinstance(place, Ref):
-            return self._index.consumers.get(place, ())
-        return self._at(self._index.after[self._position(place)])
+    def consumers(self, source: Ref | str) -> tuple[Call, ...]:
+        """Return the calls that use a value, or any value of the call with this id; each once, in order."""
+        if isinstance(source, Ref):
+            return self._index.consumers.get(source, ())
+        return self._calls_at(self._index.after[self._position(source)])
 
     def producers(self, call_id: str) -> tuple[Call, ...]:
-        """The calls whose values a call takes; each once, in the order of its arguments."""
-        return self._at(self._index.before[self._position(call_id)])
+        """Return the calls whose values a call uses; each once, in the order of its arguments."""
+        return self._calls_at(self._index.before[self._position(call_id)])
 
     def output_numbers(self, ref: Ref) -> tuple[int, ...]:
-        """Which outputs of the graph the value is, counted flat; none for a value that stays inside."""
+        """Return the positions of a value in the flat list of the graph's outputs; () if it is not an output."""
         return self._index.output_refs.get(ref, ())
 
     def order(self) -> tuple[Call, ...]:
-        """All calls, producers before consumers, and otherwise in the order they have."""
-        done, stuck = order.sort(self._index.before, self._index.after)
+        """Return all calls, producers before consumers, otherwise in their current order."""
+        done, stuck = sort(self._index.before, self._index.after)
         if stuck:
-            names = [self.calls[place].id for place in stuck]
-            raise GraphError(
-                f"Cannot order the calls of '{self.name}': some of them wait for each other.", closest=names
-            )
-        return self._at(done)
+            names = [self.calls[position].id for position in stuck]
+            raise GraphError(f"Cannot order the calls of '{self.name}': some of them form a cycle.", closest=names)
+        return self._calls_at(done)
 
-    def ancestors_of(self, *places: Ref | str) -> tuple[Call, ...]:
-        """These calls and all that they need, in order."""
-        return self._at(order.reach(map(self._position, places), self._index.before))
+    def ancestors_of(self, *calls: Ref | str) -> tuple[Call, ...]:
+        """Return these calls and all calls that they depend on, in order."""
+        return self._calls_at(reach(map(self._position, calls), self._index.before))
 
-    def reachable_from(self, *places: Ref | str) -> tuple[Call, ...]:
-        """These calls and all that needs them, in order; for a ref, the calls that take it and all that needs those."""
+    def reachable_from(self, *sources: Ref | str) -> tuple[Call, ...]:
+        """Return these calls and all calls that depend on them, in order; a ref denotes the calls that use it."""
         starts: list[int] = []
-        for place in places:
-            own = self._position(place)
-            taken = isinstance(place, Ref)
-            starts += (self._index.positions[call.id] for call in self.consumers(place)) if taken else (own,)
-        return self._at(order.reach(starts, self._index.after))
+        for source in sources:
+            own = self._position(source)
+            used = (self._index.positions[call.id] for call in self.consumers(source))
+            starts += used if isinstance(source, Ref) else (own,)
+        return self._calls_at(reach(starts, self._index.after))
 
-    def input_calls(self) -> tuple[Call, ...]:
-        """The calls that the graph's inputs are, in the order of the inputs."""
-        return tuple(self.call(ref.call) for ref in refs(self.inputs))
+    def _position(self, call: Ref | str) -> int:
+        name = call.call if isinstance(call, Ref) else call
+        return paths.look_up(self._index.positions, name, "call", self.name)
 
-    def _position(self, place: Ref | str) -> int:
-        name = place.call if isinstance(place, Ref) else place
-        return walk.look_up(self._index.positions, name, "call", self.name)
+    def _calls_at(self, positions: Iterable[int]) -> tuple[Call, ...]:
+        return tuple(self.calls[position] for position in positions)
 
-    def _at(self, places: Iterable[int]) -> tuple[Call, ...]:
-        return tuple(self.calls[place] for place in places)
-
-    # All levels: paths.
+    # Paths through all levels.
 
     def walk(self) -> Iterator[tuple[str, Op]]:
-        """Every op with its path, in order, through nested graphs and layers that hold layers."""
-        return walk.walk(self)
+        """Yield every op with its path, in order, through nested models and layers that hold layers."""
+        return paths.walk(self)
 
     def variables(self) -> Iterator[tuple[str, VariableSpec]]:
-        """Every variable with its path, in order."""
-        return walk.variables(self)
+        """Yield every variable with its path, in order."""
+        return paths.variables(self)
 
     def find(self, path: str, *, follow: bool = True) -> Op:
-        """The op at a path. The path may lead through a place where a shared op stands again.
+        """Return the op at a path, which may lead through any occurrence of a shared op.
 
         Args:
-            path: the names of the ops from below the root down.
-            follow: whether an op that stands first elsewhere is answered with the op there, or with its stub here.
+            path: The ids of the ops from below the root down, joined by "/".
+            follow: Whether a stub at the end of the path is replaced by the first occurrence of the op.
         """
-        return walk.find(self, path, follow=follow)
+        return paths.find(self, path, follow=follow)
 
     @property
     def parameters(self) -> int:
-        """How many numbers its weights hold, tied ones counted once."""
+        """Number of parameters, tied ones counted once."""
         return sum(spec.size for _, spec in self.variables() if spec.weight and spec.tied is None)

@@ -1,21 +1,24 @@
-"""The tables that answer questions about a graph: each made once, at the first question, in linear time."""
+"""Lookup tables of a graph, each computed on first use in linear time, and the order of its calls."""
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from ramet._graph.argument import Argument, Ref, refs
-from ramet._graph.call import Call
-from ramet._graph.op import Op
+from ramet._graph.nodes import Call, Op
 
-__all__ = ["Index"]
+__all__ = ["Index", "reach", "sort"]
+
+Neighbors = Sequence[Sequence[int]]
 
 
 class Index:
-    """What follows from the ops, calls and outputs of one graph.
+    """Tables that follow from the ops, calls and outputs of one graph.
 
-    A graph is frozen and has slots, so it keeps one of these, which is neither: tables appear in it as they are asked
-    for. Where ids are not unique (`lint` says so) the first one counts.
+    A graph is frozen and has slots, so it holds one of these, which is neither: its tables appear as they are needed. If
+    ids are not unique, which `lint` reports, the first one counts.
     """
 
     def __init__(self, ops: tuple[Op, ...], calls: tuple[Call, ...], outputs: Argument) -> None:
@@ -36,8 +39,8 @@ class Index:
 
     @cached_property
     def positions(self) -> dict[str, int]:
-        """Where in the order of calls each one stands, by id."""
-        return {call.id: place for place, call in reversed(list(enumerate(self._calls)))}
+        """The position of each call in the order of calls, by id."""
+        return {call.id: position for position, call in reversed(list(enumerate(self._calls)))}
 
     @cached_property
     def calls_of(self) -> dict[str, tuple[Call, ...]]:
@@ -49,12 +52,12 @@ class Index:
 
     @cached_property
     def reads(self) -> tuple[tuple[Ref, ...], ...]:
-        """The refs that each call takes, each once, in the order of the calls."""
+        """The refs that each call uses, each once, in the order of the calls."""
         return tuple(tuple(dict.fromkeys(call.refs())) for call in self._calls)
 
     @cached_property
     def consumers(self) -> dict[Ref, tuple[Call, ...]]:
-        """The calls that take each ref, each once."""
+        """The calls that use each ref, each once."""
         found: dict[Ref, list[Call]] = {}
         for call, reads in zip(self._calls, self.reads, strict=True):
             for ref in reads:
@@ -63,28 +66,62 @@ class Index:
 
     @cached_property
     def before(self) -> tuple[tuple[int, ...], ...]:
-        """The positions of the calls that each call reads from, each once; refs to nowhere are left out."""
+        """The positions of the calls that each call depends on, each once; dangling refs are left out."""
         at = self.positions
         return tuple(tuple(dict.fromkeys(at[ref.call] for ref in reads if ref.call in at)) for reads in self.reads)
 
     @cached_property
     def after(self) -> tuple[tuple[int, ...], ...]:
-        """The positions of the calls that read from each call, each once."""
+        """The positions of the calls that depend on each call, each once."""
         found: list[list[int]] = [[] for _ in self._calls]
-        for place, producers in enumerate(self.before):
+        for position, producers in enumerate(self.before):
             for producer in producers:
-                found[producer].append(place)
-        return tuple(tuple(places) for places in found)
+                found[producer].append(position)
+        return tuple(tuple(positions) for positions in found)
 
     @cached_property
     def output_refs(self) -> dict[Ref, tuple[int, ...]]:
-        """Which of the graph's outputs, counted flat, each ref is."""
+        """The positions of each ref in the flat list of the graph's outputs."""
         found: dict[Ref, list[int]] = {}
-        for place, ref in enumerate(refs(self._outputs)):
-            found.setdefault(ref, []).append(place)
-        return {ref: tuple(places) for ref, places in found.items()}
+        for position, ref in enumerate(refs(self._outputs)):
+            found.setdefault(ref, []).append(position)
+        return {ref: tuple(positions) for ref, positions in found.items()}
 
     @cached_property
     def output_count(self) -> int:
-        """How many outputs the graph has, counted flat."""
-        return sum(len(places) for places in self.output_refs.values())
+        """Number of outputs of the graph, counted flat."""
+        return sum(len(positions) for positions in self.output_refs.values())
+
+
+def sort(before: Neighbors, after: Neighbors) -> tuple[list[int], list[int]]:
+    """Return all positions, producers first and otherwise in their current order, and those that form cycles.
+
+    Args:
+        before: The positions that each one depends on.
+        after: The positions that depend on each one.
+    """
+    missing = [len(producers) for producers in before]
+    ready = [position for position, count in enumerate(missing) if count == 0]
+    # Of all calls that could come next, the first in the given order does, so a valid order is kept.
+    heapq.heapify(ready)
+    done: list[int] = []
+    while ready:
+        position = heapq.heappop(ready)
+        done.append(position)
+        for consumer in after[position]:
+            missing[consumer] -= 1
+            if missing[consumer] == 0:
+                heapq.heappush(ready, consumer)
+    return done, [position for position, count in enumerate(missing) if count > 0]
+
+
+def reach(starts: Iterable[int], neighbors: Neighbors) -> list[int]:
+    """Return the starts and everything reachable from them, in order of position."""
+    waiting = list(starts)
+    seen = set(waiting)
+    while waiting:
+        for position in neighbors[waiting.pop()]:
+            if position not in seen:
+                seen.add(position)
+                waiting.append(position)
+    return sorted(seen)

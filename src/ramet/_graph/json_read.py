@@ -1,49 +1,267 @@
-"""Arguments from JSON: `json_write.py` says how they are written."""
+"""A graph from its JSON; `json_write.py` describes the format. Nothing in the text is trusted."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from types import EllipsisType
 from typing import Any
 
-from ramet._graph.argument import KEYS, Argument, Constant, FrozenDict, FrozenList, Key, Ref, Slice
-from ramet._graph.fold import TooDeepError, fold
-from ramet._graph.json_record import Place, Record, describe, misfit
+from ramet._graph.argument import (
+    KEYS,
+    Argument,
+    Constant,
+    FrozenDict,
+    FrozenList,
+    Key,
+    Ref,
+    Slice,
+    TooDeepError,
+    fold,
+)
+from ramet._graph.graph import GRAPH_KINDS, Graph
+from ramet._graph.json_fields import (
+    JsonFields,
+    JsonPath,
+    describe_json,
+    format_error,
+    open_document,
+    read_choice,
+    read_shape,
+    read_type,
+)
 from ramet._graph.json_write import LEVELS, Json
-from ramet._graph.problem import FormatError
+from ramet._graph.nodes import MASK_KINDS, OP_KINDS, UNRECORDED, Call, Mask, MaskKind, Op, Value, VariableSpec
+from ramet.errors import FormatError
 
-__all__ = ["ArgumentReader", "read_ref"]
+__all__ = ["ArgumentReader", "from_json"]
+
+
+def from_json(text: str) -> Graph:
+    """Return the graph that a text describes; see `Graph.from_json`. `lint` checks whether the graph is consistent."""
+    fields = open_document(text, "graph")
+    arguments = ArgumentReader([part for part, _ in fields.items("deep")], fields.path.at("deep"))
+    graphs = [_GraphRecord(raw, path, arguments) for raw, path in fields.items("graphs")]
+    fields.end()
+    arguments.end()
+    return _nest(graphs, fields.path.at("graphs"))
+
+
+# Graphs and ops: lists of records become trees.
+
+
+class _GraphRecord:
+    """A graph without the graphs inside it."""
+
+    def __init__(self, raw: object, path: JsonPath, arguments: ArgumentReader) -> None:
+        fields = JsonFields(raw, path)
+        self.fields: dict[str, Any] = {
+            "name": fields.text("name"),
+            "class_name": fields.text("class_name"),
+            "kind": fields.choice("kind", GRAPH_KINDS),
+            "inputs": arguments.read(fields.raw("inputs", None), path.at("inputs")),
+            "outputs": arguments.read(fields.raw("outputs", None), path.at("outputs")),
+            "calls": tuple(_read_call(item, location, arguments) for item, location in fields.items("calls")),
+        }
+        root = [(fields.raw("root"), path.at("root"))] if "root" in fields else []
+        self.root = _read_ops(root, arguments)
+        self.ops = _read_ops(fields.items("ops"), arguments)
+        self.extras = _read_ops(fields.items("extras"), arguments)
+        fields.end()
+
+
+def _nest(records: list[_GraphRecord], path: JsonPath) -> Graph:
+    """Return the first graph with all others inside it: each in one op of an earlier graph."""
+    if not records:
+        raise format_error("at least one graph", "none", path)
+    free: dict[int, Graph] = {}
+
+    def take(number: int, location: JsonPath) -> Graph:
+        if number not in free:
+            raise format_error("the number of a later graph that is not used elsewhere", str(number), location)
+        return free.pop(number)
+
+    for number in reversed(range(len(records))):
+        record = records[number]
+        free[number] = Graph(
+            **record.fields,
+            root=next(iter(_build_ops(record.root, take)), None),
+            ops=_build_ops(record.ops, take),
+            extras=_build_ops(record.extras, take),
+        )
+    for number in sorted(free.keys() - {0}):
+        raise format_error(f"an op with the graph {number}", "none", path.at(number))
+    return free[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _OpRecord:
+    """An op without its children and its graph."""
+
+    fields: dict[str, Any]
+    depth: int
+    graph: int | None
+    path: JsonPath
+
+
+def _read_ops(items: Iterable[tuple[Any, JsonPath]], arguments: ArgumentReader) -> list[_OpRecord]:
+    """Return the records of ops, each before its children."""
+    records: list[_OpRecord] = []
+    deepest = 0
+    for raw, path in items:
+        record = _read_op(raw, path, arguments)
+        if record.depth > deepest:
+            raise format_error(f"at most {deepest}", str(record.depth), path.at("depth"))
+        deepest = record.depth + 1
+        records.append(record)
+    return records
+
+
+def _build_ops(records: list[_OpRecord], take_graph: Callable[[int, JsonPath], Graph]) -> tuple[Op, ...]:
+    """Return the ops of the records, children inside their parents."""
+    # Read from the end, the children of an op are those that wait one level below it.
+    waiting: dict[int, list[Op]] = {}
+    for record in reversed(records):
+        children = tuple(reversed(waiting.pop(record.depth + 1, [])))
+        inner = None if record.graph is None else take_graph(record.graph, record.path.at("graph"))
+        waiting.setdefault(record.depth, []).append(Op(**record.fields, children=children, graph=inner))
+    return tuple(reversed(waiting.get(0, [])))
+
+
+def _read_op(raw: object, path: JsonPath, arguments: ArgumentReader) -> _OpRecord:
+    fields = JsonFields(raw, path)
+    values = {
+        "id": fields.text("id"),
+        "kind": fields.choice("kind", OP_KINDS),
+        "class_name": fields.text("class_name"),
+        "name": fields.optional_text("name") or "",
+        "module": fields.optional_text("module"),
+        "registered_name": fields.optional_text("registered_name"),
+        "config": _read_dict_field(fields, "config", arguments) if "config" in fields else None,
+        "no_config": fields.optional_text("no_config"),
+        "trainable": fields.flag("trainable", default=True),
+        "dtype_policy": fields.optional_text("dtype_policy"),
+        "built": fields.flag("built", default=True),
+        "flags": _read_dict_field(fields, "flags", arguments),
+        "variables": tuple(_read_variable(item, location) for item, location in fields.items("variables")),
+        "same_as": fields.optional_text("same_as"),
+    }
+    result = _OpRecord(values, fields.number("depth") or 0, fields.number("graph"), path)
+    fields.end()
+    return result
+
+
+def _read_variable(raw: object, path: JsonPath) -> VariableSpec:
+    fields = JsonFields(raw, path)
+    spec = VariableSpec(
+        id=fields.text("id"),
+        shape=read_shape(fields.raw("shape"), path.at("shape")),
+        dtype=fields.text("dtype"),
+        trainable=fields.flag("trainable", default=True),
+        weight=fields.flag("weight", default=True),
+        tied=fields.optional_text("tied"),
+        name=fields.optional_text("name") or "",
+    )
+    fields.end()
+    return spec
+
+
+# Calls and values.
+
+
+def _read_call(raw: object, path: JsonPath, arguments: ArgumentReader) -> Call:
+    fields = JsonFields(raw, path)
+    structure: Argument = 0
+    if "structure" in fields:
+        structure = arguments.read(fields.raw("structure"), path.at("structure"))
+    call = Call(
+        id=fields.text("id"),
+        op=fields.text("op"),
+        args=tuple(arguments.read(item, location) for item, location in fields.items("args")),
+        kwargs=_read_dict_field(fields, "kwargs", arguments),
+        outputs=tuple(_read_value(item, location) for item, location in fields.items("outputs")),
+        structure=structure,
+        mask_kinds=tuple(_read_mask_kind(item, location) for item, location in fields.items("mask_kinds")),
+    )
+    fields.end()
+    return call
+
+
+def _read_dict_field(fields: JsonFields, key: str, arguments: ArgumentReader) -> FrozenDict:
+    """Return a field that is a dict of arguments; an empty one if the field is missing."""
+    found = arguments.read(fields.raw(key, {}), fields.path.at(key))
+    if not isinstance(found, FrozenDict):
+        raise format_error("an object", "something else", fields.path.at(key))
+    return found
+
+
+def _read_value(raw: object, path: JsonPath) -> Value:
+    fields = JsonFields(raw, path)
+    value = Value(
+        shape=read_shape(fields.raw("shape"), path.at("shape")),
+        dtype=fields.text("dtype"),
+        sparse=fields.flag("sparse", default=False),
+        ragged=fields.flag("ragged", default=False),
+        optional=fields.flag("optional", default=False),
+        name=fields.optional_text("name"),
+        mask=_read_mask(fields.raw("mask", None), path.at("mask")),
+    )
+    fields.end()
+    return value
+
+
+def _read_mask(raw: Any, path: JsonPath) -> Mask:
+    if raw is None or raw == UNRECORDED:
+        return raw  # type: ignore[no-any-return]
+    try:
+        ((tag, content),) = raw.items()
+        if tag == "$ref":
+            return _read_ref(content)
+    except (AttributeError, TypeError, ValueError):
+        pass
+    raise format_error(f"a '$ref', or '{UNRECORDED}'", describe_json(raw), path)
+
+
+def _read_mask_kind(raw: object, path: JsonPath) -> tuple[int | str, MaskKind]:
+    pair = read_type(raw, list, path)
+    if len(pair) != 2 or type(pair[0]) not in (int, str):
+        raise format_error("a position or name, and a kind", describe_json(raw), path)
+    kind: Any = read_choice(read_type(pair[1], str, path.at(1)), MASK_KINDS, path.at(1))
+    return pair[0], kind
+
+
+# Arguments.
 
 
 class ArgumentReader:
-    """Makes arguments of JSON, given the parts that were written beside.
+    """Converts JSON to arguments, given the parts in "deep".
 
-    Each part may be used once, and only by what comes after it: so a short text can neither go round in circles nor
-    grow into a huge argument.
+    Each of those parts may be used once, and only by a later one: so a short text can neither contain a cycle nor grow into a
+    huge argument.
     """
 
-    def __init__(self, deep: list[Json], place: Place) -> None:
-        self._place = place
+    def __init__(self, deep: list[Json], path: JsonPath) -> None:
+        self._path = path
         self._deep: list[Argument] = []
         self._unused: set[int] = set()
         for number, part in enumerate(deep):
-            self._deep.append(self.read(part, place.at(number)))
+            self._deep.append(self.read(part, path.at(number)))
             self._unused.add(number)
 
-    def read(self, raw: Json, place: Place) -> Argument:
-        """The argument that the JSON stands for."""
+    def read(self, raw: Json, path: JsonPath) -> Argument:
+        """Return the argument that the JSON describes."""
         try:
             return fold(raw, _parts, self._join, limit=LEVELS)
         except TooDeepError:
-            raise misfit(f"at most {LEVELS} levels (deeper parts stand under 'deep')", "more", place) from None
-        except _MisreadError as error:
-            raise misfit(error.expected, error.found, _place_of(error.raw, raw, place)) from None
+            raise format_error(f"at most {LEVELS} levels (deeper parts belong in 'deep')", "more", path) from None
+        except _InvalidArgumentError as error:
+            raise format_error(error.expected, error.found, _locate(error.raw, raw, path)) from None
 
     def end(self) -> None:
-        """Nothing; raises when a part that was written beside stands nowhere."""
+        """Raise an error if a part of "deep" was not used."""
         for number in sorted(self._unused):
-            raise misfit(f'one {{"$deep": {number}}} in the text', "none", self._place.at(number))
+            raise format_error(f'one {{"$deep": {number}}} in the text', "none", self._path.at(number))
 
     def _join(self, raw: Json, parts: list[Argument]) -> Argument:
         if isinstance(raw, list):
@@ -63,24 +281,24 @@ class ArgumentReader:
             case "$deep":
                 return self._read_deep(raw)
         try:
-            return _READ[tag](raw[tag])
+            return _READERS[tag](raw[tag])
         except (KeyError, TypeError, ValueError, FormatError):
-            known = sorted([*_READ, "$deep", "$dict", "$slice", "$tuple"])
-            expected = f"what is written under '{tag}'" if tag in _READ else "one of " + ", ".join(known)
-            raise _MisreadError(raw, expected, f"'{tag}': {describe(raw[tag])}") from None
+            known = sorted([*_READERS, "$deep", "$dict", "$slice", "$tuple"])
+            expected = f"valid content of '{tag}'" if tag in _READERS else "one of " + ", ".join(known)
+            raise _InvalidArgumentError(raw, expected, f"'{tag}': {describe_json(raw[tag])}") from None
 
     def _read_deep(self, raw: dict[str, Json]) -> Argument:
         number = raw["$deep"]
         if type(number) is not int or number not in self._unused:
-            raise _MisreadError(
-                raw, "the number of an earlier part of 'deep' that stands nowhere else", describe(number)
+            raise _InvalidArgumentError(
+                raw, "the number of an earlier part of 'deep' that is not used elsewhere", describe_json(number)
             )
         self._unused.remove(number)
         return self._deep[number]
 
 
-class _MisreadError(Exception):
-    """A list or an object in an argument is not as it should be."""
+class _InvalidArgumentError(Exception):
+    """A list or an object in an argument is invalid."""
 
     def __init__(self, raw: Json, expected: str, found: str) -> None:
         self.raw = raw
@@ -88,29 +306,26 @@ class _MisreadError(Exception):
         self.found = found
 
 
-def _place_of(culprit: Json, root: Json, place: Place) -> Place:
-    """Where in an argument the list or object stands: looked for only once it is known to be wrong."""
-    waiting: list[tuple[Any, Place]] = [(root, place)]
+def _locate(wanted: Json, root: Json, path: JsonPath) -> JsonPath:
+    """Return the location of a list or object in an argument; searched only once it is known to be invalid."""
+    waiting: list[tuple[Any, JsonPath]] = [(root, path)]
     while waiting:
-        raw, where = waiting.pop()
-        if raw is culprit:
-            return where
+        raw, location = waiting.pop()
+        if raw is wanted:
+            return location
         if isinstance(raw, dict):
-            waiting += [(item, where.at(key)) for key, item in raw.items()]
+            waiting += [(item, location.at(key)) for key, item in raw.items()]
         elif isinstance(raw, list):
-            waiting += [(item, where.at(number)) for number, item in enumerate(raw)]
-    return place
+            waiting += [(item, location.at(number)) for number, item in enumerate(raw)]
+    return path
 
 
 def _tag(raw: dict[str, Json]) -> str | None:
-    for key in raw:
-        if key.startswith("$"):
-            return key
-    return None
+    return next((key for key in raw if key.startswith("$")), None)
 
 
 def _parts(raw: Json) -> Iterable[Json] | None:
-    """The arguments inside; None for a leaf, which an object that stands for a ref or the like is too."""
+    """Return the arguments inside; None for a leaf, including an object that describes a ref or the like."""
     if isinstance(raw, list):
         return raw
     if not isinstance(raw, dict):
@@ -119,19 +334,19 @@ def _parts(raw: Json) -> Iterable[Json] | None:
     if tag is None:
         return raw.values()
     if len(raw) > 1:
-        raise _MisreadError(raw, f"'{tag}' alone", f"{len(raw)} fields")
+        raise _InvalidArgumentError(raw, f"'{tag}' alone", f"{len(raw)} fields")
     content = raw[tag]
     if tag == "$dict":
         pairs = content if isinstance(content, list) else [None]
         values = [pair[1] for pair in pairs if isinstance(pair, list) and len(pair) == 2]
         if len(values) != len(pairs):
-            raise _MisreadError(raw, "a list of pairs under '$dict'", describe(content))
+            raise _InvalidArgumentError(raw, "a list of pairs in '$dict'", describe_json(content))
         return values
     if tag in ("$tuple", "$slice"):
         if not isinstance(content, list):
-            raise _MisreadError(raw, f"a list under '{tag}'", describe(content))
+            raise _InvalidArgumentError(raw, f"a list in '{tag}'", describe_json(content))
         if tag == "$slice" and len(content) != 3:
-            raise _MisreadError(raw, "three items under '$slice'", str(len(content)))
+            raise _InvalidArgumentError(raw, "three items in '$slice'", str(len(content)))
         return content
     return None
 
@@ -141,20 +356,19 @@ def _read_dict(raw: dict[str, Any], parts: list[Argument]) -> FrozenDict:
         keys = [_read_key(key) for key, _ in raw["$dict"]]
         return FrozenDict(tuple(zip(keys, parts, strict=True)))
     except (KeyError, TypeError, ValueError):
-        raise _MisreadError(raw, "keys that are plain data, each once", "others") from None
+        raise _InvalidArgumentError(raw, "keys that are plain data, without repetition", "others") from None
 
 
 def _read_key(raw: Any) -> Key:
     if isinstance(raw, dict):
         ((tag, content),) = raw.items()
-        raw = {name: _READ[name] for name in ("$int", "$float", "$bytes")}[tag](content)
+        raw = {name: _READERS[name] for name in ("$int", "$float", "$bytes")}[tag](content)
     if type(raw) not in KEYS:
         raise TypeError
     return raw  # type: ignore[no-any-return]
 
 
-def read_ref(content: Any) -> Ref:
-    """The ref that stands under '$ref'."""
+def _read_ref(content: Any) -> Ref:
     call, output = (content, 0) if isinstance(content, str) else content
     if type(call) is not str or type(output) is not int or output < 0:
         raise TypeError
@@ -162,15 +376,15 @@ def read_ref(content: Any) -> Ref:
 
 
 def _read_constant(content: Any) -> Constant:
-    record = Record(content, Place())
-    kind = record.choice("kind", frozenset({"array", "object"}))
-    class_name = record.text("class_name")
-    raw = record.raw("shape", None)
+    fields = JsonFields(content, JsonPath())
+    kind = fields.choice("kind", frozenset({"array", "object"}))
+    class_name = fields.text("class_name")
+    raw = fields.raw("shape", None)
     shape = None if raw is None else tuple(raw)
     if shape is not None and not all(type(size) is int and size >= 0 for size in shape):
         raise TypeError
-    rest = [record.optional_text(key) for key in ("dtype", "digest", "summary")]
-    record.end()
+    rest = [fields.optional_text(key) for key in ("dtype", "digest", "summary")]
+    fields.end()
     return Constant(kind, class_name, shape, *rest)
 
 
@@ -190,12 +404,12 @@ def _read_ellipsis(content: Any) -> EllipsisType:
     return ...
 
 
-_READ: dict[str, Callable[[Any], Argument]] = {
+_READERS: dict[str, Callable[[Any], Argument]] = {
     "$bytes": bytes.fromhex,
     "$complex": _read_complex,
     "$constant": _read_constant,
     "$ellipsis": _read_ellipsis,
     "$float": _read_float,
     "$int": lambda content: int(content, 16),
-    "$ref": read_ref,
+    "$ref": _read_ref,
 }

@@ -1,38 +1,24 @@
-"""Arguments as short text: as Python would write them, with refs as the names of calls."""
+"""Arguments as short text, in the notation of Python, with refs as the names of calls."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 from ramet._graph.argument import Argument, Constant, FrozenDict, FrozenList, Ref, Slice
+from ramet._report import escape
 
-__all__ = ["escape", "render", "represent", "shortened"]
+__all__ = ["render", "represent"]
 
 _REPR_LIMIT = 400
 
 
-def escape(text: str) -> str:
-    """The text with everything a terminal would act on, or hide, written as an escape."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
-
-
-def shortened(text: str, most: int = 80) -> str:
-    """The text, with the middle left out where it is too long to be shown."""
-    if len(text) <= most:
-        return text
-    end = (most - 3) // 2
-    return f"{text[: most - 3 - end]}...{text[len(text) - end :]}"
-
-
 def render(value: Argument, ref: Callable[[Ref], str] = str, *, limit: int = 120) -> str:
-    """The argument as text of about `limit` characters at most; what is longer ends in three dots.
+    """Return an argument as text of at most about `limit` characters, which ends in three dots if it was cut.
 
     Args:
-        value: frozen data.
-        ref: how a ref is written.
-        limit: where to stop. What lies behind is not even looked at, so a huge argument costs no more than a long one.
+        value: The argument.
+        ref: A function that writes a ref.
+        limit: The length at which to stop. The rest is never visited, so a huge argument costs no more than a long one.
     """
     written: list[str] = []
     size = 0
@@ -45,14 +31,14 @@ def render(value: Argument, ref: Callable[[Ref], str] = str, *, limit: int = 120
 
 
 def represent(value: object) -> str:
-    """The `repr` of a frozen container."""
+    """Return the repr of a frozen container."""
     if isinstance(value, FrozenList | FrozenDict | Slice):
         return f"{type(value).__name__}({render(value, repr, limit=_REPR_LIMIT)})"
     return object.__repr__(value)
 
 
 class _Text(str):
-    """A piece of text among values still to be written."""
+    """A piece of text among values that are not written yet."""
 
     __slots__ = ()
 
@@ -81,13 +67,13 @@ def _pieces(value: Argument, ref: Callable[[Ref], str], limit: int) -> Iterator[
 
 
 def _separated(items: tuple[Argument, ...], limit: int, end: str, labels: list[str] | None = None) -> list[Argument]:
-    """The items that can be seen within the limit, with commas and labels between them."""
+    """Return the items that fit into the limit, with commas and labels between them."""
     result: list[Argument] = []
-    for place, item in enumerate(items[: limit + 1]):
-        if place:
+    for position, item in enumerate(items[: limit + 1]):
+        if position:
             result.append(_Text(", "))
         if labels:
-            result.append(_Text(labels[place]))
+            result.append(_Text(labels[position]))
         result.append(item)
     result.append(_Text(end))
     return result
@@ -112,5 +98,5 @@ def _leaf(item: object, ref: Callable[[Ref], str]) -> str:
     if isinstance(item, Constant):
         return escape(str(item))
     if type(item) is int and item.bit_length() > 64:
-        return hex(item)  # Python refuses to write the decimals of very large ones
+        return hex(item)  # Python refuses to write very large integers in decimal
     return repr(item)

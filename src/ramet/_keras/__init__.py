@@ -1,109 +1,128 @@
-"""The only place that touches Keras' private names; everything else asks here."""
+"""Everything ramet knows about Keras internals, and the capture of live models as graphs.
+
+Live models, layers and optimizers go in. Two things come out: facts that Keras' public interface does not offer (the calls of a
+model, the mask of a tensor, the slots of an optimizer, ...) together with the few writes that edits need, and `capture_model`,
+which reads a model into a frozen `Graph` without calling anything. Private names of Keras are used in this room only, so that
+support for a new Keras release is added in one place.
+
+    names          private names of Keras, what they hold, and the supported versions
+    structure      calls, layers, inputs, outputs and variables of a model; kinds of objects
+    calls          calls (Keras' nodes) and the tensors between them
+    tree           every op below a model, with its path
+    capture        a live model as a graph; masks: implicit and explicit masks; frozen: arguments and settings as data
+    rewire         a new call graph in an existing model; names of ops
+    exchange       parts of a layer exchanged in place; layers: settings and variables of one layer
+    training       compile settings, optimizers, values while Keras' loops run
+    configs        objects recreated from their configs; configs that lose an edit
+    tensors        tensors and variables as NumPy arrays
+    execution      runs, derivatives, observed calls
+    policies       dtype policies; quantization, lora: layers with quantized or low-rank weights
+    global_state   name counters, random generators, garbage collector
+    guard          loading of untrusted files
+"""
 
 from ramet._keras import (
     calls,
-    compiled,
     exchange,
-    kinds,
     layers,
     lora,
     names,
-    optimizers,
     policies,
     quantization,
-    randomness,
-    rename,
     rewire,
     structure,
     tensors,
     training,
 )
-from ramet._keras.arguments import freeze_argument
-from ramet._keras.capture import capture, live_calls
-from ramet._keras.compiled import compile_settings
-from ramet._keras.counters import names_untouched
-from ramet._keras.differentiate import run_and_differentiate
-from ramet._keras.hidden import IDENTITY, SHAPE_OF, is_library_name
-from ramet._keras.kinds import kind_of
-from ramet._keras.masks import made_alike, mask_kinds, mask_owner
-from ramet._keras.pause import collector_paused
-from ramet._keras.policies import effective, policies_kept
-from ramet._keras.randomness import global_generator, randomness_untouched, start_alike
-from ramet._keras.reload import file_config, made_from_file, overridden, safe_mode
-from ramet._keras.safe_load import load_copy, safe_copy, under_guard
-from ramet._keras.sequence import ordered
-from ramet._keras.settings import op_settings
-from ramet._keras.share_option import list_of_shared
-from ramet._keras.structure import inside
-from ramet._keras.tensors import arrays_of, is_concrete, is_live, mask_of, views_of
-from ramet._keras.tree import Place, places_below, unique_ids
-from ramet._keras.unsaved import is_marked, mark, reading_configs, unmark
-from ramet._keras.version import check_version
-from ramet._keras.watch import watched
-from ramet._keras.weights import LiveVariables, LiveWeights, frozen_compile_settings
+from ramet._keras.calls import sort_calls
+from ramet._keras.capture import capture_model, live_calls
+from ramet._keras.configs import (
+    file_config,
+    is_marked_lossy,
+    mark_lossy,
+    overridden_methods,
+    reload_from_config,
+    safe_mode,
+    suppress_config_warnings,
+    unmark_lossy,
+)
+from ramet._keras.execution import run_and_differentiate, watch_calls
+from ramet._keras.frozen import freeze_argument, frozen_compile_settings, op_settings
+from ramet._keras.global_state import (
+    draw_from_seed,
+    global_generator,
+    keep_name_counters,
+    keep_random_state,
+    pause_collector,
+    seed_generators,
+)
+from ramet._keras.guard import guard_loading, load_copy, safe_copy
+from ramet._keras.masks import computed_alike, mask_kinds, mask_owner
+from ramet._keras.names import IDENTITY_ATTRIBUTES, SHAPE_ARGUMENT_SUFFIX, check_version, is_library_attribute
+from ramet._keras.policies import effective_policy, keep_policies
+from ramet._keras.structure import expand_shared, kind_of, ops_inside
+from ramet._keras.tensors import LiveVariables, LiveWeights, arrays_of, is_concrete, is_live, mask_of, views_of
+from ramet._keras.training import compile_settings
+from ramet._keras.tree import OpLocation, locations_below, unique_ids
 
 __all__ = [
-    "IDENTITY",
-    "SHAPE_OF",
+    "IDENTITY_ATTRIBUTES",
+    "SHAPE_ARGUMENT_SUFFIX",
     "LiveVariables",
     "LiveWeights",
-    "Place",
+    "OpLocation",
     "arrays_of",
     "calls",
-    "capture",
+    "capture_model",
     "check_version",
-    "collector_paused",
     "compile_settings",
-    "compiled",
-    "effective",
+    "computed_alike",
+    "draw_from_seed",
+    "effective_policy",
     "exchange",
+    "expand_shared",
     "file_config",
     "freeze_argument",
     "frozen_compile_settings",
     "global_generator",
-    "inside",
+    "guard_loading",
     "is_concrete",
-    "is_library_name",
+    "is_library_attribute",
     "is_live",
-    "is_marked",
+    "is_marked_lossy",
+    "keep_name_counters",
+    "keep_policies",
+    "keep_random_state",
     "kind_of",
-    "kinds",
     "layers",
-    "list_of_shared",
     "live_calls",
     "load_copy",
+    "locations_below",
     "lora",
-    "made_alike",
-    "made_from_file",
-    "mark",
+    "mark_lossy",
     "mask_kinds",
     "mask_of",
     "mask_owner",
     "names",
-    "names_untouched",
     "op_settings",
-    "optimizers",
-    "ordered",
-    "overridden",
-    "places_below",
+    "ops_inside",
+    "overridden_methods",
+    "pause_collector",
     "policies",
-    "policies_kept",
     "quantization",
-    "randomness",
-    "randomness_untouched",
-    "reading_configs",
-    "rename",
+    "reload_from_config",
     "rewire",
     "run_and_differentiate",
     "safe_copy",
     "safe_mode",
-    "start_alike",
+    "seed_generators",
+    "sort_calls",
     "structure",
+    "suppress_config_warnings",
     "tensors",
     "training",
-    "under_guard",
     "unique_ids",
-    "unmark",
+    "unmark_lossy",
     "views_of",
-    "watched",
+    "watch_calls",
 ]

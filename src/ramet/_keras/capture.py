@@ -1,4 +1,4 @@
-"""The door: a model of any kind as a graph."""
+"""Capture a live model of any kind as a frozen graph, without calling anything."""
 
 from __future__ import annotations
 
@@ -8,73 +8,72 @@ import keras
 
 from ramet._graph import UNRECORDED, Argument, Call, Graph, Mask, Op, Ref, Value, VariableSpec, call_id
 from ramet._keras import structure
-from ramet._keras.arguments import freeze_argument
-from ramet._keras.masks import made_alike, mask_kinds
-from ramet._keras.sequence import ordered
-from ramet._keras.settings import kind_of, op_settings
-from ramet._keras.tree import Place, places_below, unique_ids
-from ramet._keras.version import check_version
+from ramet._keras.calls import sort_calls
+from ramet._keras.frozen import freeze_argument, op_kind, op_settings
+from ramet._keras.masks import computed_alike, mask_kinds
+from ramet._keras.names import check_version
+from ramet._keras.tree import OpLocation, locations_below, unique_ids
 from ramet.errors import NotAModelError
 
 
-def capture(model: Any) -> Graph:
-    """The graph of a model; see `ramet.capture`."""
+def capture_model(model: Any) -> Graph:
+    """Return the graph of a live model or layer."""
     check_version()
     if not isinstance(model, keras.Layer):
         raise NotAModelError(
             f"Cannot capture an object of class {type(model).__name__}: it is not a model or layer.",
-            expected="a keras model or layer of any kind",
+            expected="a Keras model or layer",
             fix="pass a model, or a layer on its own.",
         )
-    places = places_below(model)
-    variables = _variables(places)
+    locations = locations_below(model)
+    variables = _variables(locations)
     built: dict[int, Op] = {}
-    # From the last place to the first: what is inside a place comes after it, and an op needs its inside.
-    for place in reversed(places):
-        built[id(place)] = _op(place, variables.get(id(place), ()), built)
-    top, root = places[0], built[id(places[0])]
+    # In reverse, because ops inside an op come after it, and must be captured before it.
+    for location in reversed(locations):
+        built[id(location)] = _op(location, variables.get(id(location), ()), built)
+    top, root = locations[0], built[id(locations[0])]
     return _graph_of(top, built, root=root.with_changes(graph=None, children=()))
 
 
 def live_calls(model: Any) -> dict[str, Any]:
-    """The calls of a model with a call graph, by the ids that its graph has for them."""
-    top = next(iter(places_below(model)))
-    calls = ordered(structure.calls_of(structure.function_of(model)))
+    """Return the live calls of a model with a call graph, by the ids that its captured graph gives them."""
+    top = next(iter(locations_below(model)))
+    calls = sort_calls(structure.calls_of(structure.function_of(model)))
     ids = _call_ids(calls, {id(child.op): child.id for child in top.called})
     return {ids[id(call)]: call for call in calls}
 
 
-def _op(place: Place, variables: tuple[VariableSpec, ...], built: dict[int, Op]) -> Op:
-    op = place.op
-    if place.same_as is not None:
-        return Op(place.id, kind_of(op), type(op).__name__, same_as=place.same_as, name=structure.name_of(op))
+def _op(location: OpLocation, variables: tuple[VariableSpec, ...], built: dict[int, Op]) -> Op:
+    op = location.op
+    if location.same_as is not None:
+        return Op(location.id, op_kind(op), type(op).__name__, same_as=location.same_as, name=structure.name_of(op))
     settings = op_settings(op)
     if isinstance(op, keras.Model):
         return Op(
-            place.id,
+            location.id,
             "model",
             variables=variables,
-            graph=_graph_of(place, built),
+            graph=_graph_of(location, built),
             name=structure.name_of(op),
             **settings,
         )
-    children = tuple(built[id(child)] for child in place.called + place.extras)
-    return Op(place.id, kind_of(op), variables=variables, children=children, name=structure.name_of(op), **settings)
+    children = tuple(built[id(child)] for child in location.called + location.extras)
+    return Op(location.id, op_kind(op), variables=variables, children=children, name=structure.name_of(op), **settings)
 
 
-def _graph_of(place: Place, built: dict[int, Op], root: Op | None = None) -> Graph:
-    model = place.op
+def _graph_of(location: OpLocation, built: dict[int, Op], root: Op | None = None) -> Graph:
+    model = location.op
     function = structure.function_of(model)
-    ops = tuple(built[id(child)] for child in place.called)
-    extras = tuple(built[id(child)] for child in place.extras)
+    ops = tuple(built[id(child)] for child in location.called)
+    extras = tuple(built[id(child)] for child in location.extras)
     name, class_name = structure.name_of(model), type(model).__name__
     if function is None:
         kind = "sequential" if isinstance(model, keras.Sequential) else "subclassed"
         if not isinstance(model, keras.Model):
             kind = "layer"
         return Graph(name, class_name, kind, ops=ops, extras=extras, root=root)  # type: ignore[arg-type]
-    ids = {id(child.op): child.id for child in place.called}
-    calls = ordered(structure.calls_of(function))
+    ids = {id(child.op): child.id for child in location.called}
+    calls = sort_calls(structure.calls_of(function))
     call_ids = _call_ids(calls, ids)
     recorded = _Recorded(calls, call_ids)
     return Graph(
@@ -107,9 +106,9 @@ class _Recorded:
         self._refs = {
             id(tensor): Ref(call_ids[id(call)], index) for call in calls for index, tensor in enumerate(call.outputs)
         }
-        # Where none is, Keras calls a product with a number sparse all the same.
+        # Even without sparse inputs, Keras marks the product of a tensor and a number as sparse.
         self.has_sparse_inputs = any(tensor.sparse for call in calls if call.is_input for tensor in call.outputs)
-        # Masks that calls of the graph take: a tensor may carry another one that is made the same way.
+        # Masks that calls of the graph take: a tensor may carry a different one that is computed in the same way.
         self._masks = [
             tensor
             for call in calls
@@ -127,7 +126,7 @@ class _Recorded:
         own = self.ref_of(mask)
         if own is not None:
             return own
-        alike = next((other for other in self._masks if made_alike(mask, other)), None)
+        alike = next((other for other in self._masks if computed_alike(mask, other)), None)
         return UNRECORDED if alike is None else self.ref_of(alike)
 
 
@@ -159,7 +158,10 @@ def _value(tensor: Any, op: Any, recorded: _Recorded, *, is_input: bool) -> Valu
 
 
 def _structure(op: Any, count: int) -> Argument:
-    """How the outputs are nested. Keras records it for models only; the outputs of other ops are one or a list."""
+    """Return how the outputs of an op are nested.
+
+    Keras records it for models only; the outputs of other ops are a single tensor or a list.
+    """
     function = structure.function_of(op)
     if function is None:
         return 0 if count == 1 else freeze_argument(list(range(count)))
@@ -167,18 +169,18 @@ def _structure(op: Any, count: int) -> Argument:
     return freeze_argument(keras.tree.map_structure(lambda _: next(numbers), structure.outputs_of(function)))
 
 
-def _variables(places: list[Place]) -> dict[int, tuple[VariableSpec, ...]]:
-    """The variables each op owns; one that stood at another place before says so."""
+def _variables(locations: list[OpLocation]) -> dict[int, tuple[VariableSpec, ...]]:
+    """Return the variables that each op owns; a variable that was found before refers to its first path."""
     first: dict[int, str] = {}
     found: dict[int, tuple[VariableSpec, ...]] = {}
-    for place in places:
-        if place.same_as is not None:
+    for location in locations:
+        if location.same_as is not None:
             continue
-        owned = list(structure.variables_of(place.op))
+        owned = list(structure.variables_of(location.op))
         ids = unique_ids([variable.name.replace("/", "_") for variable, _ in owned])
         specs = []
         for (variable, is_weight), own_id in zip(owned, ids, strict=True):
-            path = f"{place.path}/{own_id}".lstrip("/")
+            path = f"{location.path}/{own_id}".lstrip("/")
             tied = first.setdefault(id(variable), path)
             specs.append(
                 VariableSpec(
@@ -191,5 +193,5 @@ def _variables(places: list[Place]) -> dict[int, tuple[VariableSpec, ...]]:
                     name=variable.name,
                 )
             )
-        found[id(place)] = tuple(specs)
+        found[id(location)] = tuple(specs)
     return found

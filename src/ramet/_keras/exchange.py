@@ -1,4 +1,4 @@
-"""Exchanging parts of a layer or model in place: whatever it refers to an old part by, it refers to the new one by."""
+"""Exchange parts of a layer or model in place: every reference to an old part becomes a reference to the new one."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 
 import keras
 
-from ramet._keras import calls, names
+from ramet._keras import calls, names, structure
 
-# Containers that are looked into; anything else is either a part to exchange or none of our business.
+# Containers that are searched; anything else is either a part to exchange or left alone.
 _CONTAINERS = (dict, list, tuple, set, frozenset, collections.deque)
 _SKIPPED = frozenset({names.INBOUND, names.OUTBOUND, names.TRACKER})
 
 
-def exchange(holder: Any, new_for: dict[int, Any]) -> None:
-    """Let an object refer to new parts in the place of old ones, by id, in its attributes and the containers in them.
+def exchange_parts(holder: Any, new_for: dict[int, Any]) -> None:
+    """Replace parts of an object by id, in its attributes and in the containers there.
 
-    The order in which Keras lists the parts stays. Parts are not entered: a wrapper that holds the very layer it stands for
-    keeps it.
+    The order in which Keras lists the parts is kept. Parts are not searched themselves: a wrapper that holds the
+    layer it replaces keeps it.
     """
     attributes = holder.__dict__
     seen: set[int] = set()
@@ -41,9 +41,9 @@ def _exchange_tracked(tracker: Any, new_for: dict[int, Any]) -> None:
 
 
 def _exchanged(value: Any, new_for: dict[int, Any], seen: set[int]) -> Any:
-    """The value with its parts exchanged: containers that can change in place, the others made again.
+    """Return the value with its parts exchanged: mutable containers in place, immutable ones recreated.
 
-    Containers nest a few levels deep at most, by hand: this may recurse.
+    Containers in attributes are nested a few levels deep at most, so recursion is safe here.
     """
     if id(value) in new_for:
         return new_for[id(value)]
@@ -75,7 +75,7 @@ def _exchanged(value: Any, new_for: dict[int, Any], seen: set[int]) -> Any:
 
 
 def _follow_torch(layer: Any) -> None:
-    """torch: a layer lists the parameters of everything inside it, by path."""
+    """Rebuild the dict in which a layer lists all torch parameters inside it by path."""
     modules = layer.__dict__.get("_modules")
     held = modules.get(names.TORCH_PARAMS) if modules else None
     if held is None:
@@ -86,8 +86,8 @@ def _follow_torch(layer: Any) -> None:
 
 
 @contextlib.contextmanager
-def unlocked(layer: Any) -> Iterator[None]:
-    """Let a built layer take other variables and layers for a moment."""
+def unlock(layer: Any) -> Iterator[None]:
+    """Allow changes to the variables and layers of a built layer within this context."""
     tracker = layer.__dict__[names.TRACKER]
     locked = tracker.locked
     tracker.unlock()
@@ -99,24 +99,18 @@ def unlocked(layer: Any) -> Iterator[None]:
 
 
 def follow_torch_upwards(root: Any) -> None:
-    """torch: after variables changed anywhere inside, every layer lists its parameters anew."""
+    """Rebuild the parameter dict of every layer below the root, after variables changed anywhere inside."""
     if keras.backend.backend() != "torch":
         return
-    waiting, seen = [root], set()
-    while waiting:
-        layer = waiting.pop()
-        if id(layer) in seen:
-            continue
-        seen.add(id(layer))
+    for layer in structure.layer_tree(root):
         _follow_torch(layer)
-        waiting.extend(getattr(layer, names.LAYERS, None) or ())
 
 
-def become(model: Any, cls: type) -> None:
-    """A model of a plainer class: everything it holds stays, its own methods and its config go."""
+def change_class(model: Any, cls: type) -> None:
+    """Make a model an instance of a plainer class: it keeps everything it holds, but not its methods and config."""
     model.__class__ = cls
 
 
-def own_flag(layer: Any, *, trainable: bool) -> None:
-    """The layer's own flag, without those of what is inside it."""
+def set_own_trainable(layer: Any, *, trainable: bool) -> None:
+    """Set the layer's own flag, but not those of the layers inside it."""
     layer.__dict__["_trainable"] = trainable

@@ -1,8 +1,9 @@
-"""The second line of defence: while Keras loads a file, nothing outside of it can be opened, started or reached.
+"""Guarded loading: while Keras loads a file, nothing outside of it can be opened, started or accessed.
 
-The first is the scan. This one assumes that the scan has missed something. Python tells an audit hook of every file that is
-opened, every process and every connection, before it happens. TensorFlow and HDF5 open files in C: the few functions that
-all of it goes through are wrapped. What a C library does beyond that stays unseen.
+This is the second line of defence, and assumes that the scan, the first one, missed something. Python reports every
+file that is opened, every process and every connection to an audit hook, before it happens. TensorFlow and HDF5 open
+files in C: the few functions they use for this are wrapped. Anything else a C library does stays invisible. A sandboxed
+child process would see more, but could not return a live model; the audit hook guards the process that needs the model. A private copy of the file is scanned and loaded, so that swapping the file in between has no effect.
 """
 
 from __future__ import annotations
@@ -21,14 +22,17 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TypeAlias
 
-__all__ = ["RefusedError", "guarded"]
+import keras
+
+from ramet._files import private_copy, scan, unsafe_file
+from ramet._report import escape
+from ramet.errors import UnsafeFileError
 
 # Files that Python and its libraries may read at any time: facts about the machine, random numbers, time zones.
 _MACHINE = ("/proc", "/sys", "/dev/null", "/dev/urandom", "/dev/random", "/usr/share/zoneinfo", "/etc/localtime")
 # The environment and the memory of the process.
 _SECRET = re.compile(r"/proc/\d+/(?:task/\d+/)?(?:environ|mem)")
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-
 # Audit events, by their first word, that loading a valid file never causes.
 _NEVER = {
     "ftplib": "open a connection",
@@ -45,7 +49,7 @@ _NEVER = {
     "sqlite3": "open a database",
     "pickle": "unpickle an object",
     "winreg": "change the registry",
-    "syslog": "write to the log of the system",
+    "syslog": "write to the system log",
 }
 _NEVER_EXACTLY = {
     "os.system": "start a program",
@@ -82,10 +86,8 @@ _CHANGES = {
     "os.truncate": 1,
     "os.utime": 1,
 }
-
-
 # What libraries may do while they are imported: torch runs a program to detect the processor.
-_OF_IMPORTS = ("load a library", "start a program", "start a process")
+_ALLOWED_IN_IMPORTS = ("load a library", "start a program", "start a process")
 
 
 class RefusedError(Exception):
@@ -96,7 +98,7 @@ class Guard:
     """The rules while a file is loaded.
 
     Attributes:
-        refused: What was tried and refused, in words. A loader may swallow the error.
+        refused: Descriptions of what was tried and refused. A loader may swallow the error.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -110,7 +112,7 @@ class Guard:
     def check(self, event: str, args: tuple[Any, ...]) -> None:
         """Raise an error for an event that loading a valid file never causes."""
         if event == "import":
-            self.wrap()  # a library may come only now
+            self.wrap()  # a library may have been imported since
         elif event == "open":
             path, _, flags = args
             self.check_path(path, writing=bool((flags or 0) & _WRITING))
@@ -119,10 +121,10 @@ class Guard:
                 self.check_path(path, writing=True)
         elif event == "marshal.loads":
             if sys._getframe(2).f_code.co_filename != "<frozen importlib._bootstrap_external>":
-                self.refuse("make code out of bytes")
+                self.refuse("create code from bytes")
         else:
             word = _NEVER_EXACTLY.get(event) or _NEVER.get(event.partition(".")[0])
-            if word is not None and not (word in _OF_IMPORTS and self.is_importing()):
+            if word is not None and not (word in _ALLOWED_IN_IMPORTS and self.is_importing()):
                 self.refuse(word)
 
     def check_path(self, path: Any, *, writing: bool) -> None:
@@ -136,8 +138,8 @@ class Guard:
 
     def wrap(self) -> None:
         """Wrap the functions that open files in C, for libraries that are imported already."""
-        for place, names, wrapper in _IN_C:
-            module, _, attribute = place.partition(":")
+        for target, names, wrapper in _IN_C:
+            module, _, attribute = target.partition(":")
             holder = sys.modules.get(module)
             holder = getattr(holder, attribute, None) if attribute else holder
             for name in names if holder is not None and (holder, names[0]) not in self._wrapped else ():
@@ -153,7 +155,10 @@ class Guard:
         self._wrapped.clear()
 
     def is_importing(self) -> bool:
-        """Return whether a module is being imported under guard. Only installed modules can be, because others cannot be read."""
+        """Return whether a module is being imported under guard.
+
+        Only installed modules can be, because others cannot be read.
+        """
         return any(id(frame) not in self._outer_imports for frame in _import_frames())
 
     def refuse(self, what: str) -> None:
@@ -207,10 +212,10 @@ class _Hook:
 
     def add(self) -> None:
         if not self._is_added:
-            sys.addaudithook(self._told)
+            sys.addaudithook(self._check)
             self._is_added = True
 
-    def _told(self, event: str, args: tuple[Any, ...]) -> None:
+    def _check(self, event: str, args: tuple[Any, ...]) -> None:
         guard = self.guard
         if guard is not None:
             guard.check(event, args)
@@ -253,13 +258,13 @@ def _file_io(guard: Guard, name: str, function: Callable[..., Any]) -> Callable[
 
 def _operation(guard: Guard, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a function that runs a TensorFlow operation, or adds it to a graph, by the name in its arguments."""
-    place = _OPERATION_AT[name]
+    position = _OPERATION_AT[name]
 
     def checked(*args: Any, **kwargs: Any) -> Any:
-        operation = str(args[place] if len(args) > place else kwargs.get("op_type"))
+        operation = str(args[position] if len(args) > position else kwargs.get("op_type"))
         # The names of user-defined functions, which consist of operations, start like this.
         if not operation.startswith("__") and _FILE_OPERATION.search(operation):
-            guard.refuse(f"run the operation {operation} of TensorFlow")
+            guard.refuse(f"run the TensorFlow operation {operation}")
         return function(*args, **kwargs)
 
     return checked
@@ -312,3 +317,40 @@ _IN_C: tuple[tuple[str, tuple[str, ...], _Wrapper], ...] = (
     ("tensorflow.python.client.pywrap_tf_session", ("TF_LoadLibrary", "TF_LoadPluggableDeviceLibrary"), _library),
     ("h5py.h5f", ("open", "create"), _hdf5),
 )
+_FIX = "look at ramet.scan(path); if you trust the file, load it with keras.saving.load_model and pass the model."
+
+
+@contextlib.contextmanager
+def safe_copy(path: Path) -> Iterator[Path]:
+    """Yield a private copy of a file that has no unsafe findings. The caller must register custom classes."""
+    with private_copy(path) as copy:
+        found = [one for one in scan(copy).findings if one.severity == "unsafe"]
+        if found:
+            raise unsafe_file(copy, found, _FIX)
+        yield copy
+
+
+def load_copy(path: Path) -> Any:
+    """Return the model in a private copy, loaded under guard."""
+    with guard_loading(path, _FIX):
+        return keras.saving.load_model(path)
+
+
+@contextlib.contextmanager
+def guard_loading(path: Path, fix: str) -> Iterator[None]:
+    """Raise an error for anything that was refused while a file was loaded, even if the loader swallowed it.
+
+    Args:
+        path: The private copy. Files in its folder may be read and written.
+        fix: What the user can do, for the message.
+    """
+    with guarded(path.parent) as guard:
+        try:
+            yield
+        finally:
+            if guard.refused:
+                raise UnsafeFileError(
+                    f"Cannot load '{escape(path.name)}': while it was loaded, it tried to {escape(guard.refused[0])}.",
+                    fix=fix,
+                    path=str(path),
+                )

@@ -1,4 +1,4 @@
-"""The parts of a layer by kind: its settings, its variables, the layers it holds; and changing them."""
+"""The parts of a layer by kind (settings, variables, layers), and changes to them."""
 
 from __future__ import annotations
 
@@ -9,80 +9,45 @@ import keras
 
 from ramet._keras import names, structure
 
-# Names that Keras gives to variables without one.
+# The names that Keras gives to unnamed variables.
 _NUMBERED = re.compile(r"variable(_\d+)?")
-# What every layer holds for the bookkeeping of Keras or the backend, and what is said elsewhere.
+# Bookkeeping of Keras or the backend that every layer has, and what is handled elsewhere.
 _BOOKKEEPING = frozenset(
     {
-        names.INBOUND,
-        names.OUTBOUND,
-        names.TRACKER,
-        names.LAYERS,
-        names.OWN_TRAINABLE,
-        names.OWN_NON_TRAINABLE,
-        names.SEED_GENERATORS,
-        names.LOCK,
-        names.PATH,
-        names.PARENT_PATH,
-        names.LOSS_IDS,
-        "_losses",
-        "_losses_override",
-        "_metrics",
-        "_called",
-        "_trainable",
-        names.BUILD_SHAPES,
-        "_tracked",
-        "_saved_model_inputs_spec",
-        "_saved_model_arg_spec",
-        "build",
-        "quantize",
-        "built",
-        "name",
-        "training",
+        *(names.INBOUND, names.OUTBOUND, names.TRACKER, names.LAYERS, names.OWN_TRAINABLE, names.OWN_NON_TRAINABLE),
+        *(names.SEED_GENERATORS, names.LOCK, names.PATH, names.PARENT_PATH, names.LOSS_IDS, names.BUILD_SHAPES),
+        *("_losses", "_losses_override", "_metrics", "_called", "_trainable", "_tracked"),
+        *("_saved_model_inputs_spec", "_saved_model_arg_spec", "build", "quantize", "built", "name", "training"),
     }
 )
 # torch's own attributes of a module.
 _TORCH = frozenset(
     {
-        "_parameters",
-        "_buffers",
-        "_modules",
-        "_non_persistent_buffers_set",
-        "_backward_pre_hooks",
-        "_backward_hooks",
-        "_is_full_backward_hook",
-        "_forward_hooks",
-        "_forward_hooks_with_kwargs",
-        "_forward_hooks_always_called",
-        "_forward_pre_hooks",
-        "_forward_pre_hooks_with_kwargs",
-        "_state_dict_hooks",
-        "_state_dict_pre_hooks",
-        "_load_state_dict_pre_hooks",
+        *("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "_backward_pre_hooks"),
+        *("_backward_hooks", "_is_full_backward_hook", "_forward_hooks", "_forward_hooks_with_kwargs"),
+        *("_forward_hooks_always_called", "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs"),
+        *("_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks"),
         "_load_state_dict_post_hooks",
     }
 )
-# TensorFlow's own attributes of a trackable. Not all that begins with `_self_` is one: think of `_self_attention_layer`.
+# TensorFlow's own attributes of a trackable. The prefix `_self_` is not enough: users have `_self_attention_layer`.
 _TENSORFLOW = frozenset(
     {
-        "_self_name_based_restores",
-        "_self_saveable_object_factories",
-        "_self_setattr_tracking",
-        names.TF_DEPENDENCIES,
-        "_self_unconditional_deferred_dependencies",
-        names.TF_DEPENDENCY_NAMES,
-        "_self_update_uid",
+        *(names.TF_DEPENDENCIES, names.TF_DEPENDENCY_NAMES),
+        *("_self_name_based_restores", "_self_saveable_object_factories", "_self_setattr_tracking"),
+        *("_self_unconditional_deferred_dependencies", "_self_update_uid"),
     }
 )
 _TENSORFLOW_PREFIX = "_obj_reference_counts"
-
-
-# What a layer lists among its parts when it is set as an attribute.
+# Objects that a layer tracks when they are set as attributes.
 _PARTS = (keras.Layer, keras.random.SeedGenerator)
 
 
 def settings_of(layer: Any) -> dict[str, Any]:
-    """The attributes of a layer that are no bookkeeping. On torch, layers it holds stand apart from the others."""
+    """Return the attributes of a layer without bookkeeping.
+
+    On torch, the layers inside are not in `__dict__` with the other attributes.
+    """
     found = dict(layer.__dict__)
     found |= {name: part for name, part in (found.get("_modules") or {}).items() if name != names.TORCH_PARAMS}
     return {
@@ -95,50 +60,50 @@ def settings_of(layer: Any) -> dict[str, Any]:
     }
 
 
-def layers_by_place(layer: Any) -> dict[str, Any]:
-    """The layers that a layer holds in attributes, in lists and dicts there, and in its call graph, by their places."""
+def layers_by_position(layer: Any) -> dict[str, Any]:
+    """Return the layers in attributes, in lists and dicts there, and in the call graph, by their positions."""
     waiting = list(settings_of(layer).items())
     if isinstance(layer, keras.Sequential) or structure.function_of(layer) is not None:
-        waiting += [(f"[{number}]", part) for number, part in enumerate(structure.inside(layer))]
+        waiting += [(f"[{number}]", part) for number, part in enumerate(structure.ops_inside(layer))]
     found: dict[str, Any] = {}
     seen: set[int] = set()
     while waiting:
-        place, value = waiting.pop()
+        position, value = waiting.pop()
         if isinstance(value, keras.Layer):
-            found[place] = value
+            found[position] = value
         elif isinstance(value, list | tuple | dict) and id(value) not in seen:
             seen.add(id(value))
             parts = value.items() if isinstance(value, dict) else enumerate(value)
-            waiting.extend((f"{place}[{key!r}]", part) for key, part in parts)
+            waiting.extend((f"{position}[{key!r}]", part) for key, part in parts)
     return found
 
 
 def own_variables(layer: Any) -> list[Any]:
-    """The weights a layer owns itself."""
+    """Return the weights that a layer owns itself."""
     return [variable for variable, is_weight in structure.variables_of(layer) if is_weight]
 
 
-def put(layer: Any, name: str, value: Any) -> None:
-    """Set an attribute of a layer, whether Keras would let it be set or not; a part that stood there is let go."""
+def set_attribute(layer: Any, name: str, value: Any) -> None:
+    """Set an attribute of a layer, even if Keras would not allow it. A part that it replaces is no longer tracked."""
     if isinstance(settings_of(layer).get(name), _PARTS):
-        let_go(layer, name)
+        remove_attribute(layer, name)
     try:
         setattr(layer, name, value)
     except AttributeError:
         layer.__dict__[name] = value
 
 
-def let_go(layer: Any, name: str) -> None:
-    """Without an attribute; a layer or random generator that no other attribute holds is not listed any more, either."""
+def remove_attribute(layer: Any, name: str) -> None:
+    """Remove an attribute. A layer or random generator that no other attribute holds is no longer tracked."""
     found = settings_of(layer)
     part = found.pop(name)
     delattr(layer, name)
     if isinstance(part, _PARTS) and not any(other is part for other in found.values()):
-        drop(layer, part)
+        untrack(layer, part)
 
 
-def adopt(layer: Any, variable: Any) -> None:
-    """Hold a variable that another layer of the same class made, under the same attribute."""
+def adopt_variable(layer: Any, variable: Any) -> None:
+    """Track a variable that another layer of the same class made, under the same attribute."""
     prefix = layer.path or layer.name
     variable.__dict__[names.PATH] = f"{prefix}/{variable.name}"
     variable.trainable = variable.trainable and layer.trainable
@@ -148,8 +113,8 @@ def adopt(layer: Any, variable: Any) -> None:
     getattr(tracker, names.STORED_IDS)[store].add(id(variable))
 
 
-def drop(layer: Any, part: Any) -> None:
-    """Hold a variable, layer or generator no more, whether the tracker knows its id or not."""
+def untrack(layer: Any, part: Any) -> None:
+    """Stop tracking a variable, layer or generator, whether or not the tracker lists its id."""
     tracker = layer.__dict__[names.TRACKER]
     for store, (_, items) in getattr(tracker, names.STORES).items():
         items[:] = [item for item in items if item is not part]
@@ -157,58 +122,58 @@ def drop(layer: Any, part: Any) -> None:
 
 
 def order_variables(layer: Any, order: list[Any]) -> None:
-    """List the variables in this order, each in the list it is in."""
-    place = {id(variable): number for number, variable in enumerate(order)}
+    """Sort the tracked variables into this order, each in its own list."""
+    positions = {id(variable): number for number, variable in enumerate(order)}
     tracker = layer.__dict__[names.TRACKER]
     for store in ("trainable_variables", "non_trainable_variables"):
         items = getattr(tracker, names.STORES)[store][1]
-        items[:] = sorted(items, key=lambda variable: place.get(id(variable), len(place)))
+        items[:] = sorted(items, key=lambda variable: positions.get(id(variable), len(positions)))
 
 
 def own_trainable(layer: Any) -> list[Any]:
-    """The variables that setting `layer.trainable` sets, too."""
+    """Return the variables that `layer.trainable = ...` changes as well."""
     return list(getattr(layer.__dict__[names.TRACKER], names.STORES)["trainable_variables"][1])
 
 
 def list_as_trainable(layer: Any, variable: Any, order: list[str]) -> None:
-    """List a variable among those that the flag of the layer speaks of; all in the order of these names."""
+    """Track a variable among those that the layer's flag applies to, sorted by these names."""
     tracker = layer.__dict__[names.TRACKER]
     stores, ids = getattr(tracker, names.STORES), getattr(tracker, names.STORED_IDS)
-    drop(layer, variable)
+    untrack(layer, variable)
     stores["trainable_variables"][1].append(variable)
     ids["trainable_variables"].add(id(variable))
     held = own_variables(layer)
-    known = dict(zip(keys_of(held), held, strict=True))
+    known = dict(zip(variable_keys(held), held, strict=True))
     order_variables(layer, [known[name] for name in order if name in known])
 
 
 def set_path_like(variable: Any, other: Any) -> None:
-    """Let a variable be called like another, and say that it stands there."""
+    """Give a variable the name and path of another."""
     variable.__dict__[names.NAME] = other.name
     variable.__dict__[names.PATH] = other.path
 
 
 def take_build_shapes(layer: Any, other: Any) -> None:
-    """Let a layer say that it was built with the shapes of another: a file builds it with these before it reads weights."""
+    """Copy the build shapes of another layer: a file builds the layer with them before it reads weights."""
     if names.BUILD_SHAPES in layer.__dict__ and names.BUILD_SHAPES in other.__dict__:
         layer.__dict__[names.BUILD_SHAPES] = other.__dict__[names.BUILD_SHAPES]
 
 
-def keys_of(variables: list[Any]) -> list[str]:
-    """What the variables of a layer are called; those that Keras numbered through the process, by their places."""
+def variable_keys(variables: list[Any]) -> list[str]:
+    """Return the names of a layer's variables; for names that Keras numbers across the process, the position."""
     found = []
-    for place, variable in enumerate(variables):
-        found.append(f"variable {place}" if _NUMBERED.fullmatch(variable.name) else variable.name)
+    for position, variable in enumerate(variables):
+        found.append(f"variable {position}" if _NUMBERED.fullmatch(variable.name) else variable.name)
     return found
 
 
 def patch_variable(variable: Any, before: Any, after: Any) -> None:
-    """Take over what differs between two other variables: a regulariser, a constraint."""
+    """Apply the difference between two other variables, such as a regularizer or a constraint."""
     for name in ("regularizer", "constraint", "autocast", "aggregation"):
         old, new = (getattr(one, name, None) for one in (before, after))
-        if _said(old) != _said(new):
+        if _config_of(old) != _config_of(new):
             setattr(variable, name, new)
 
 
-def _said(value: Any) -> Any:
+def _config_of(value: Any) -> Any:
     return (type(value), value.get_config()) if hasattr(value, "get_config") else value

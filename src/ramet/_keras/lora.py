@@ -1,4 +1,4 @@
-"""Layers with a low-rank update of their weights."""
+"""Layers with LoRA: a low-rank update of their weights."""
 
 from __future__ import annotations
 
@@ -24,24 +24,23 @@ _CLASSES = (
 
 
 def is_enabled(layer: Any) -> bool:
-    """Whether a layer has a low-rank update."""
     return bool(getattr(layer, "lora_enabled", False))
 
 
 def targets(layer: Any) -> list[Any]:
-    """The variables that LoRA updates: they stay frozen as long as it is enabled."""
+    """Return the variables that LoRA updates. They stay frozen while it is enabled."""
     return [variable for _, variable in _updated(layer)]
 
 
 def matrices(layer: Any) -> list[Any]:
-    """The low-rank matrices of a layer itself."""
+    """Return the low-rank matrices that a layer owns itself."""
     held = {id(variable) for variable, _ in structure.variables_of(layer)}
     found = [value for name, value in _attributes(layer).items() if name.startswith(_PREFIX)]
     return [variable for variable in found if isinstance(variable, keras.Variable) and id(variable) in held]
 
 
-def merged(layer: Any) -> dict[str, Any]:
-    """By name, the values of these variables with their updates added, in double precision."""
+def merged_values(layer: Any) -> dict[str, Any]:
+    """Return the values of these variables with their updates added, by name, in double precision."""
     scale = layer.lora_alpha / layer.lora_rank
     found = {}
     for name, variable in _updated(layer):
@@ -51,7 +50,7 @@ def merged(layer: Any) -> dict[str, Any]:
 
 
 def objection(layer: Any) -> str | None:
-    """Why LoRA cannot be enabled on a layer, or None."""
+    """Return why LoRA cannot be enabled on a layer, or None."""
     if not callable(getattr(layer, "enable_lora", None)):
         return f"{type(layer).__name__} has no enable_lora method"
     if is_enabled(layer):
@@ -63,24 +62,24 @@ def objection(layer: Any) -> str | None:
             return f"Keras has no LoRA for a layer with a {name}"
     mode = getattr(layer, "quantization_mode", None)
     if mode in ("float8", "gptq"):
-        return f"quantised to {mode}, and Keras has no LoRA for that"
+        return f"quantized to {mode}, and Keras has no LoRA for that"
     return None
 
 
 def takes_alpha(layer: Any) -> bool:
-    """Whether the `enable_lora` of a layer takes an alpha."""
+    """Return whether the `enable_lora` of a layer takes an alpha."""
     return "lora_alpha" in inspect.signature(layer.enable_lora).parameters
 
 
 def enable(layer: Any, rank: int, alpha: float | None) -> None:
-    """Call Keras' `enable_lora` of one layer."""
+    """Call Keras' `enable_lora` of one layer, without its warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         layer.enable_lora(rank) if alpha is None else layer.enable_lora(rank, lora_alpha=alpha)
 
 
-def added(layer: Any, rank: int) -> int | None:
-    """How many parameters LoRA would add to one of Keras' layers; None for others, and for packed weights."""
+def count_added_parameters(layer: Any, rank: int) -> int | None:
+    """Return how many parameters LoRA would add to a layer of Keras; None for others, and for packed weights."""
     if type(layer) not in _CLASSES or getattr(layer, "quantization_mode", None) == "int4":
         return None
     shape = tuple(_attributes(layer)["_embeddings" if isinstance(layer, keras.layers.Embedding) else "_kernel"].shape)
@@ -88,7 +87,7 @@ def added(layer: Any, rank: int) -> int | None:
 
 
 def _updated(layer: Any) -> list[tuple[str, Any]]:
-    """The names that low-rank matrices speak of, each with the variable of that name."""
+    """Return the names that low-rank matrices update, each with the variable of that name."""
     attributes = _attributes(layer)
     found = []
     for attribute in attributes:

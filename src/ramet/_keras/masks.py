@@ -1,7 +1,10 @@
-"""Which mask arguments Keras found by itself, and which the user passed.
+"""Mask arguments: those that Keras found by itself, and those that the user passed.
 
-Keras 3 writes a mask it found into the call's arguments. It is the very mask of the call's own input; in a model that was
-loaded, or cloned by Keras, the layers have found it again, and it is only made the same way.
+Keras 3 writes a mask that it finds into the arguments of a call, where it looks like one that the user passed. It is
+implicit if it is the mask that the call's own input carries. In a model that was loaded, or cloned by Keras, the layers
+have computed the mask again: then the tensors differ, and the operations that produced them are compared instead. Names and
+shapes cannot decide it, because a mask of another layer may have the same ones. The difference matters when calls are
+replayed: implicit masks are left out, so that Keras finds them in the new graph, and explicit ones are passed.
 """
 
 from __future__ import annotations
@@ -17,44 +20,44 @@ from ramet._keras import structure
 
 
 def mask_kinds(call: Any) -> tuple[tuple[int | str, MaskKind], ...]:
-    """For each argument of a call that is a mask, by position or name: implicit or explicit."""
-    return tuple((place, _kind(call, masked, mask)) for place, masked, mask in _mask_arguments(call))
+    """Return the kind of each argument of a call that is a mask, implicit or explicit, by position or name."""
+    return tuple((key, _kind(call, masked, mask)) for key, masked, mask in _mask_arguments(call))
 
 
 def _kind(call: Any, masked: Any, mask: Any) -> MaskKind:
     given = keras.tree.flatten(mask)
     found = [structure.mask_of(tensor) for tensor in keras.tree.flatten(masked)]
-    same = len(given) == len(found) and all(map(made_alike, given, found))
+    same = len(given) == len(found) and all(map(computed_alike, given, found))
     return "implicit" if same and any(item is not None for item in given) else "explicit"
 
 
 def _mask_arguments(call: Any) -> Iterator[tuple[int | str, Any, Any]]:
-    """Each mask argument that was given, with the argument whose mask it is."""
+    """Yield each mask argument that was passed, with the argument that it is the mask of."""
     args, kwargs = call.arguments.args, call.arguments.kwargs
     if not isinstance(call.operation, keras.Layer) or isinstance(call.operation, keras.layers.InputLayer):
         return
     named = structure.arguments_by_name(call.operation, args, kwargs)
-    for place, (name, value) in enumerate(named.items()):
+    for key, (name, value) in enumerate(named.items()):
         if value is None or not (name == "mask" or name.endswith("_mask")):
             continue
         masked = named.get(mask_owner(list(named), name))
         if any(isinstance(item, keras.KerasTensor) for item in keras.tree.flatten(value)):
-            yield (name if name in kwargs else place), masked, value
+            yield (name if name in kwargs else key), masked, value
 
 
-def mask_owner(names: list[str], place: int | str) -> str:
-    """The name of the argument whose mask an argument is: `value` for `value_mask`, the first one for `mask`."""
-    name = place if isinstance(place, str) else names[place]
+def mask_owner(names: list[str], key: int | str) -> str:
+    """Return the argument that a mask belongs to: `value` for `value_mask`, the first one for `mask`."""
+    name = key if isinstance(key, str) else names[key]
     return names[0] if name == "mask" else name.removesuffix("_mask")
 
 
-def made_alike(first: Any, second: Any, replaced: dict[int, Any] | None = None) -> bool:
-    """Whether two tensors are one, or come from equal operations on the same tensors.
+def computed_alike(first: Any, second: Any, replaced: dict[int, Any] | None = None) -> bool:
+    """Return whether two tensors are the same, or computed by equal operations from the same tensors.
 
     Args:
         first: One tensor.
         second: The other.
-        replaced: By the id of a tensor on the first side, the one that stands for it on the second.
+        replaced: The tensor on the second side that corresponds to one on the first side, by the id of the latter.
     """
     waiting = [(first, second)]
     seen: set[tuple[int, int]] = set()
@@ -63,7 +66,7 @@ def made_alike(first: Any, second: Any, replaced: dict[int, Any] | None = None) 
         if (replaced or {}).get(id(a), a) is b or (id(a), id(b)) in seen:
             continue
         if isinstance(a, keras.KerasTensor) and isinstance(b, keras.KerasTensor):
-            seen.add((id(a), id(b)))  # tensors live as long as their models; other arguments may not
+            seen.add((id(a), id(b)))  # the ids of tensors are stable: they live as long as their models
             ours, theirs = structure.producing_call(a), structure.producing_call(b)
             if ours is None or theirs is None or not _alike(ours.operation, theirs.operation):
                 return False
@@ -80,7 +83,7 @@ def made_alike(first: Any, second: Any, replaced: dict[int, Any] | None = None) 
 
 
 def _alike(a: Any, b: Any) -> bool:
-    """One op, or two raw operations of one class with the same settings."""
+    """Return whether two ops are the same, or raw operations of one class with equal settings."""
     if a is b:
         return True
     if type(a) is not type(b) or isinstance(a, keras.Layer):

@@ -1,4 +1,4 @@
-"""Dtype policies, which Keras changes while it reads them."""
+"""Dtype policies, and maps of policies by the paths of layers."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _POLICY = "_dtype_policy"
 
 
 @contextlib.contextmanager
-def policies_kept(values: Iterable[Any]) -> Iterator[None]:
-    """Maps of policies may be asked for their config inside: Keras blanks the names of the policies in them for that."""
+def keep_policies(values: Iterable[Any]) -> Iterator[None]:
+    """Restore the names of policies in maps, which Keras blanks while it makes the config of a map."""
     maps = [value for value in values if isinstance(value, keras.dtype_policies.DTypePolicyMap)]
     kept = [(policy, policy.__dict__.copy()) for one in maps for policy in getattr(one, _POLICIES).values()]
     try:
@@ -25,8 +25,8 @@ def policies_kept(values: Iterable[Any]) -> Iterator[None]:
             policy.__dict__.update(attributes)
 
 
-def effective(layer: Any) -> Any:
-    """The policy that a layer computes with; a map of policies is asked by the layer's path, as Keras does."""
+def effective_policy(layer: Any) -> Any:
+    """Return the policy that a layer computes with; a map of policies is looked up by the layer's path, as in Keras."""
     policy = getattr(layer, _POLICY, None)
     if isinstance(policy, keras.dtype_policies.DTypePolicyMap):
         return policy[layer.path] if layer.path else policy.default_policy
@@ -34,14 +34,17 @@ def effective(layer: Any) -> Any:
 
 
 def parts_of(policy: Any) -> list[Any]:
-    """The policies that a policy consists of: those of a map with its default, or the policy alone."""
+    """Return the policies that a policy consists of: those of a map with its default, or the policy alone."""
     if isinstance(policy, keras.dtype_policies.DTypePolicyMap):
         return [policy.default_policy, *getattr(policy, _POLICIES).values()]
     return [policy]
 
 
 def unavailable(policy: Any) -> str | None:
-    """Return a dtype of a policy that the backend would replace, as JAX does with 64 bits unless x64 is enabled; or None."""
+    """Return a dtype of a policy that the backend would replace, or None.
+
+    JAX replaces 64-bit dtypes unless x64 is enabled.
+    """
     names = dict.fromkeys(name for one in parts_of(policy) for name in (one.variable_dtype, one.compute_dtype) if name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -50,12 +53,12 @@ def unavailable(policy: Any) -> str | None:
 
 
 def is_map(policy: Any) -> bool:
-    """Whether a policy is a map of policies by the paths of layers."""
+    """Return whether a policy is a map of policies by the paths of layers."""
     return isinstance(policy, keras.dtype_policies.DTypePolicyMap)
 
 
-def in_map(policy: Any, path: str) -> Any:
-    """What a map says of a path; None where it has no single answer."""
+def look_up(policy: Any, path: str) -> Any:
+    """Return the policy of a path in a map, or None if several patterns match."""
     try:
         return policy[path]
     except ValueError:  # several patterns match
@@ -63,11 +66,11 @@ def in_map(policy: Any, path: str) -> Any:
 
 
 def moved_map(policy: Any, moved: list[tuple[str, str]]) -> Any:
-    """A map of policies whose keys follow layers to other paths. Keys are paths, or patterns that begin with one.
+    """Return a map whose keys follow layers to other paths. Keys are paths, or patterns that begin with one.
 
     Args:
         policy: The map.
-        moved: Old and new path of each layer; the same old path may stand there several times.
+        moved: Old and new path of each layer; the same old path may occur several times.
     """
     longest = sorted(moved, key=lambda one: -len(one[0]))
     found: dict[str, Any] = {}
@@ -78,8 +81,8 @@ def moved_map(policy: Any, moved: list[tuple[str, str]]) -> Any:
     return keras.dtype_policies.DTypePolicyMap(policy.default_policy, found)
 
 
-def also_at(layer: Any, moved: list[tuple[str, str]]) -> None:
-    """Let the map that a layer holds, if it is one, say the same of the new paths of layers as of the old ones."""
+def add_paths(layer: Any, moved: list[tuple[str, str]]) -> None:
+    """Give the new paths of layers the policies of the old ones, in the map that a layer holds, if any."""
     held = layer.__dict__.get(_POLICY)
     if is_map(held):
         found = getattr(held, _POLICIES)
@@ -92,5 +95,5 @@ def put_policy(layer: Any, policy: Any) -> None:
 
 
 def held_policy(layer: Any) -> Any:
-    """The policy or map of policies that a layer holds."""
+    """Return the policy or map of policies that a layer holds."""
     return layer.__dict__[_POLICY]

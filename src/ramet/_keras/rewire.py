@@ -1,4 +1,12 @@
-"""Writing a new call graph into a functional model that keeps its class, flags and everything else."""
+"""Write a new call graph into a functional model, and rename ops, in place.
+
+An edited or rebuilt model keeps its class, flags, optimizer and every other attribute. So the new graph is built
+separately by `keras.Model(inputs, outputs)`, and only that model's attributes about its calls (`GRAPH_ATTRIBUTES`) are
+moved over; the donor is discarded. Recreating the model from a config was not an option: everything that the config does
+not describe would be lost. Three records must agree afterwards: the lists of calls that ops keep, the history on tensors, which is a
+position in these lists, and the keys of the model, made from ids and positions. `forget_calls` and `name_calls` restore
+the agreement when calls disappear.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +16,10 @@ from typing import Any
 
 import keras
 
-from ramet._keras import calls, names
+from ramet._keras import calls, names, structure
 
 _TRACKED = (names.TRACKER, names.LAYERS)
-# What a functional model knows of its calls.
+# Attributes of a functional model about its calls.
 GRAPH_ATTRIBUTES = (
     names.INPUTS,
     names.OUTPUTS,
@@ -26,13 +34,13 @@ GRAPH_ATTRIBUTES = (
 
 
 def forget_calls(ops: list[Any], dropped: set[int], instead: dict[int, list[Any]] | None = None) -> None:
-    """Take calls out of the lists of their ops, and tell the tensors of the others their new positions.
+    """Remove calls from the lists of their ops, and update the positions in the histories of the other calls' tensors.
 
     Args:
         ops: The ops.
         dropped: The ids of the calls to forget.
-        instead: By the id of a call, those of the same op that were made in its place: they stand there from now on, after
-            the call itself if that is not forgotten.
+        instead: By the id of a call, the calls of the same op that replace it: they take its position, or follow it if it is
+            not forgotten.
     """
     instead = instead or {}
     moved = {id(call) for made in instead.values() for call in made}
@@ -57,7 +65,7 @@ def forget_calls(ops: list[Any], dropped: set[int], instead: dict[int, list[Any]
 
 
 def name_calls(function: Any) -> None:
-    """The keys under which a functional model knows its calls, by the positions that these have now."""
+    """Set the keys under which a functional model keeps its calls, by their current positions."""
     position = {id(call): number for op in function.operations for number, call in enumerate(calls.inbound(op))}
     known = [call for level in getattr(function, names.NODES_BY_DEPTH).values() for call in level]
     function.__dict__[names.NODES] = {calls.node_key(call.operation, position[id(call)]) for call in known}
@@ -66,7 +74,7 @@ def name_calls(function: Any) -> None:
 def adopt_graph(model: Any, donor: Any) -> None:
     """Give a functional model the calls, inputs and outputs of another, whose layers it then holds.
 
-    A `keras.Function` has calls and nothing else: it is no layer, so it holds no layers and names no outputs.
+    A `keras.Function` has calls and nothing else: it is not a layer, so it holds no layers and names no outputs.
     """
     old_ops = {id(op) for op in model.operations}
     for attribute in GRAPH_ATTRIBUTES:
@@ -89,7 +97,7 @@ def set_output_names(model: Any, output_names: list[str]) -> None:
 
 
 def _depend_like(model: Any, donor: Any) -> None:
-    """TensorFlow: a checkpoint refers to the new graph, by the names of the attributes, and lets the old one go."""
+    """Make TensorFlow's checkpoints refer to the new graph, by the names of the attributes, and drop the old one."""
     ours, theirs = (one.__dict__.get(names.TF_DEPENDENCY_NAMES) for one in (model, donor))
     if ours is None or theirs is None:
         return
@@ -111,10 +119,10 @@ def adopt_sequence(model: Any, donor: Any) -> None:
 
 
 def _hold(model: Any, layers: list[Any], old: set[int]) -> None:
-    """Hold some layers instead of others, by id; what the model held besides, it still holds."""
+    """Replace the layers with these ids that a model holds by others; everything else that it holds stays."""
     tracker = model.__dict__[names.TRACKER]
     store = getattr(tracker, names.STORES)["layers"][1]
-    held = model.__dict__[names.LAYERS]  # in some models of older Keras a list of its own
+    held = model.__dict__[names.LAYERS]  # a separate list in some models of older Keras
     for items in (store, held) if held is not store else (store,):
         extras = [layer for layer in list(items) if id(layer) not in old]
         if items is held or len(extras) < len(items):
@@ -124,8 +132,8 @@ def _hold(model: Any, layers: list[Any], old: set[int]) -> None:
 
 
 @contextlib.contextmanager
-def unused_inputs_allowed(inputs: list[Any]) -> Iterator[None]:
-    """Let a functional model be made on inputs that lead to no output: Keras 3.12 refuses those that nothing takes."""
+def allow_unused_inputs(inputs: list[Any]) -> Iterator[None]:
+    """Allow inputs that lead to no output: Keras 3.12 refuses inputs without consumers."""
     ops = [found[0] for found in map(calls.history, inputs) if found is not None]
     unused = [op.__dict__[names.OUTBOUND] for op in ops if not calls.outbound(op)]
     for following in unused:
@@ -137,16 +145,10 @@ def unused_inputs_allowed(inputs: list[Any]) -> Iterator[None]:
             calls.empty(following)
 
 
-def is_input_tensor(tensor: Any) -> bool:
-    """Whether a tensor is the output of an input layer."""
-    found = calls.history(tensor)
-    return found is not None and isinstance(found[0], keras.layers.InputLayer)
-
-
 def replace_parts(model: Any, replaced: dict[int, Any]) -> None:
-    """Attributes of a model that hold tensors of its old graph, or layers that gave way, hold the new ones."""
+    """Replace tensors of the old graph, and layers that were replaced, in the attributes of a model."""
     holders = [model.__dict__]
-    if "_modules" in model.__dict__:  # torch keeps layers apart from other attributes
+    if "_modules" in model.__dict__:  # torch stores layers separately from other attributes
         holders.append(model.__dict__["_modules"])
     for holder in holders:
         for name, value in list(holder.items()):
@@ -155,7 +157,7 @@ def replace_parts(model: Any, replaced: dict[int, Any]) -> None:
 
 
 def _replace_in(holder: Any, key: Any, value: Any, replaced: dict[int, Any]) -> None:
-    """One value, or the parts of a list or dict; backbones keep their pyramids of outputs in such."""
+    """Replace one value, or the parts of a list or dict; backbones keep their pyramids of outputs in dicts."""
     if id(value) in replaced:
         holder[key] = replaced[id(value)]
     elif isinstance(value, dict) and all(isinstance(name, str) for name in value):
@@ -170,57 +172,58 @@ def _replace_in(holder: Any, key: Any, value: Any, replaced: dict[int, Any]) -> 
         holder[key] = type(value)(replaced.get(id(part), part) for part in value)
 
 
-def is_sequence(function: Any) -> bool:
-    """Whether a functional model is nothing but layers one after the other."""
-    if len(function.operations) != len(function.layers) or len(function.inputs) != 1 or len(function.outputs) != 1:
-        return False
-    tensor = function.outputs[0]
-    steps = 0
-    while tensor is not function.inputs[0]:
-        call = calls.producer(tensor)
-        if call is None or len(call.input_tensors) != 1 or len(call.arguments.args) != 1:
-            return False
-        tensor, steps = call.input_tensors[0], steps + 1
-    return steps == len(function.layers) - 1
-
-
-def is_optional(tensor: Any) -> bool:
-    """Whether a tensor is an input in whose place None may stand."""
-    found = calls.history(tensor)
-    return found is not None and bool(getattr(found[0], "optional", False))
-
-
-def set_optimizer(model: Any, optimizer: Any) -> None:
-    """Another optimizer in the place of a compiled model's, in its settings too; compiled functions are dropped."""
-    model.optimizer = optimizer
-    settings = getattr(model.__dict__.get(names.COMPILE_CONFIG), "config", None)
-    if settings is not None:
-        settings["optimizer"] = optimizer
-    state = {layer: layer.trainable for layer in _all_layers(model)}
-    model.__dict__[names.COMPILED_TRAINABLE] = state
-    for name, value in names.RUNNING.items():
-        if name in model.__dict__:
-            model.__dict__[name] = value
-
-
-def _all_layers(model: Any) -> list[Any]:
-    found: dict[int, Any] = {}
-    waiting = [model]
-    while waiting:
-        layer = waiting.pop()
-        if id(layer) not in found:
-            found[id(layer)] = layer
-            waiting.extend(getattr(layer, names.LAYERS, None) or ())
-    return list(found.values())
-
-
-def rename(op: Any, name: str) -> None:
-    """Another name for an op; its variables keep their paths."""
+def set_name(op: Any, name: str) -> None:
+    """Rename an op; its variables keep their paths."""
     op.__dict__["name"] = name
 
 
-def take_compiled(model: Any, old: Any) -> None:
-    """What `compile()` left on one model stands on another; the one that had it is no longer used."""
-    for name in names.COMPILED:
-        if name in old.__dict__:
-            setattr(model, name, old.__dict__[name])
+def rename_op(op: Any, name: str) -> None:
+    """Rename an op, with every path that leads through it; the tensor of an input gets the same name."""
+    old = op.name
+    op.__dict__["name"] = name
+    if isinstance(op, keras.layers.InputLayer):
+        for call in calls.inbound(op):
+            for tensor in call.outputs:
+                tensor.__dict__["name"] = name
+    if not isinstance(op, keras.Layer):
+        return
+    before = op.__dict__.get(names.PATH)
+    if before is None:
+        return
+    above = before.rpartition("/")[0] if before.rpartition("/")[2] == old else None
+    after = before if above is None else f"{above}/{name}".lstrip("/")
+    _move(op, before, after)
+
+
+def _move(op: Any, before: str, after: str) -> None:
+    def moved(path: str | None) -> str | None:
+        if path == before:
+            return after
+        return f"{after}{path.removeprefix(before)}" if path is not None and path.startswith(f"{before}/") else path
+
+    for part in structure.layer_tree(op):
+        for attribute in (names.PATH, names.PARENT_PATH):
+            if attribute in part.__dict__:
+                part.__dict__[attribute] = moved(part.__dict__[attribute])
+    for variable in op.variables:
+        variable.__dict__[names.PATH] = moved(variable.path)
+
+
+def named_by_key(function: Any, op: Any) -> bool:
+    """Return whether a functional model takes its inputs in a dict with the name of this input as a key."""
+    taken = getattr(function, names.INPUTS)
+    found = calls.history(taken[op.name]) if isinstance(taken, dict) and op.name in taken else None
+    return found is not None and found[0] is op
+
+
+def rename_key(function: Any, old: str, new: str) -> None:
+    """Rename the key under which a functional model takes an input."""
+    taken = getattr(function, names.INPUTS)
+    function.__dict__[names.INPUTS] = {new if key == old else key: tensor for key, tensor in taken.items()}
+
+
+def name_outputs(function: Any) -> None:
+    """Name the outputs of a functional model after the ops that make them."""
+    if isinstance(function, keras.Model):  # a keras.Function names no outputs
+        found = [calls.history(tensor) for tensor in function.outputs]
+        set_output_names(function, [structure.name_of(one[0]) for one in found if one is not None])

@@ -1,50 +1,54 @@
-"""What a model is made of: its calls in order, its layers, its inputs and outputs, its own variables."""
+"""The structure of models: calls, layers, inputs and outputs, own variables, kinds of objects."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import keras
 
 from ramet._keras import calls, names
+from ramet.errors import ArgumentError
 
 
 def name_of(op: Any) -> str:
-    """The name of an op; that of its class for an op that has none."""
+    """Return the name of an op, or that of its class for an op without a name."""
     name = getattr(op, "name", None)
     return name if isinstance(name, str) else re.sub("([a-z0-9])([A-Z])", r"\1_\2", type(op).__name__).lower()
 
 
 def function_of(op: Any) -> Any:
-    """What holds the calls of a model: itself, the functional model inside a Sequential, or None if there is none."""
+    """Return the object that holds the calls of a model, or None.
+
+    That is the model itself, or the functional model inside a Sequential.
+    """
     if isinstance(op, keras.Sequential):
         return getattr(op, names.FUNCTIONAL, None)
     return op if isinstance(op, keras.Function) else None
 
 
 def calls_of(function: Any) -> list[Any]:
-    """The calls of a functional model in the order Keras runs them."""
+    """Return the calls of a functional model in the order Keras runs them."""
     by_depth = getattr(function, names.NODES_BY_DEPTH)
     return [call for depth in sorted(by_depth, reverse=True) for call in by_depth[depth]]
 
 
 def inputs_of(function: Any) -> Any:
-    """The input tensors, nested as the model takes them."""
+    """Return the input tensors, nested as the model takes them."""
     return getattr(function, names.INPUTS)
 
 
 def outputs_of(function: Any) -> Any:
-    """The output tensors, nested as the model returns them."""
+    """Return the output tensors, nested as the model returns them."""
     return getattr(function, names.OUTPUTS)
 
 
 def is_sparse(tensor: Any) -> bool:
-    """Whether a symbolic tensor is a sparse one.
+    """Return whether a symbolic tensor is actually sparse.
 
-    Keras says so of the product of any tensor and a number; it is believed where a sparse tensor leads to it.
+    Keras marks the product of any tensor and a number as sparse, so a sparse tensor must lead to it.
     """
     if not tensor.sparse:
         return False
@@ -61,10 +65,10 @@ def is_sparse(tensor: Any) -> bool:
 
 
 def input_like(tensor: Any, shape: Any, dtype: str | None = None, *, sparse: bool | None = None) -> Any:
-    """A new input with the names and flags of another input, and a shape with the batch first.
+    """Return a new input with the names and flags of another input, and a shape that includes the batch size.
 
-    Keras names an input layer and its tensor apart (`input_layer`, `keras_tensor`) where the user gave no name: the layer is
-    found by the one, data in a dict by the other, so both stay.
+    Without a name from the user, Keras names an input layer and its tensor differently (`input_layer`, `keras_tensor`).
+    The layer is found by the first, data in a dict by the second, so both are kept.
     """
     found = calls.history(tensor)
     flags = {
@@ -79,32 +83,32 @@ def input_like(tensor: Any, shape: Any, dtype: str | None = None, *, sparse: boo
 
 
 def input_name(tensor: Any) -> str:
-    """The name of the layer that an input tensor comes from."""
+    """Return the name of the layer that an input tensor comes from."""
     found = calls.history(tensor)
     return str(tensor.name if found is None else found[0].name)
 
 
 def name_like(tensor: Any, other: Any) -> None:
-    """Give an input that the user did not name the names of another one; an input with a name or with calls keeps its own."""
+    """Give an unnamed input the names of another one; an input with a name or with calls keeps its own."""
     layer = calls.history(tensor)[0]  # type: ignore[index]  # an input has a layer
     if tensor.name != layer.name and not calls.outbound(layer):
         layer.name, tensor.name = input_name(other), other.name
 
 
-def inside(op: Any) -> list[Any]:
-    """The ops directly inside one: those it calls, and those it only holds."""
+def ops_inside(op: Any) -> list[Any]:
+    """Return the ops directly inside one: those it calls, and those it only holds."""
     function = function_of(op)
     ops = layers_of(op) + ([] if function is None else list(function.operations))
     return list({id(child): child for child in ops}.values())
 
 
 def layers_of(op: Any) -> list[Any]:
-    """The layers that an op holds, in the order Keras tracks them."""
+    """Return the layers that an op holds, in the order Keras tracks them."""
     return list(getattr(op, names.LAYERS, None) or ())
 
 
 def variables_of(op: Any) -> Iterator[tuple[Any, bool]]:
-    """The variables an op owns itself, and whether each is a weight (a random state is none)."""
+    """Yield the variables that an op owns itself, and whether each is a weight (a random state is not)."""
     for store in (names.OWN_TRAINABLE, names.OWN_NON_TRAINABLE):
         for variable in list(getattr(op, store, None) or ()):
             yield variable, True
@@ -113,22 +117,21 @@ def variables_of(op: Any) -> Iterator[tuple[Any, bool]]:
 
 
 def mask_of(tensor: Any) -> Any:
-    """The mask that travels with a tensor, or None."""
+    """Return the mask that a symbolic tensor carries, or None."""
     return getattr(tensor, names.MASK, None)
 
 
 def set_mask(tensor: Any, mask: Any) -> None:
-    """Let another mask travel with a tensor."""
     setattr(tensor, names.MASK, mask)
 
 
 def producing_call(tensor: Any) -> Any:
-    """The call a tensor comes from, or None."""
+    """Return the call that a tensor comes from, or None."""
     return calls.producer(tensor)
 
 
 def makes_its_own_config(model: Any) -> bool:
-    """Whether the class of a functional model says its config itself, and not only as a list of layers."""
+    """Return whether the class of a functional model defines its own config instead of a list of layers."""
     for base in type(model).__mro__:
         if "get_config" in base.__dict__:
             return not base.__module__.startswith("keras.src.models")
@@ -136,7 +139,7 @@ def makes_its_own_config(model: Any) -> bool:
 
 
 def has_its_own_call(model: Any) -> bool:
-    """Whether a model with a call graph does something else than its calls when it is called."""
+    """Return whether calling a model with a call graph does something other than run its calls."""
     plain = keras.Sequential.call if isinstance(model, keras.Sequential) else _functional_call(model)
     return "call" in model.__dict__ or getattr(type(model), "call", None) is not plain
 
@@ -149,9 +152,10 @@ def _functional_call(model: Any) -> Any:
 
 
 def saves_its_calls(model: Any) -> bool:
-    """Whether the config of a model with a call graph says its layers and calls, so that a file brings them back.
+    """Return whether a file restores the layers and calls of a model with a call graph, from its config.
 
-    Keras decides it by the arguments of the class; its config is not asked, which one layer without a config would spoil.
+    Keras decides this by the arguments of the class. The config is not read, because that fails if one layer has no
+    config.
     """
     if makes_its_own_config(model):
         return False
@@ -162,44 +166,44 @@ def saves_its_calls(model: Any) -> bool:
 
 
 def raw_attributes(op: Any) -> dict[str, Any]:
-    """The settings of a raw operation: what it holds besides its name and calls."""
+    """Return the settings of a raw operation: its attributes besides its name and calls."""
     own = {names.INBOUND, names.OUTBOUND, names.AUTO_CONFIG, "name", names.LOCK, names.REMAT}
     return {name: value for name, value in op.__dict__.items() if name not in own}
 
 
 def calls_made(op: Any) -> list[Any]:
-    """All calls of an op, in the order they were made, from every model it was used in."""
+    """Return all calls of an op, in the order they were made, from every model it was used in."""
     return calls.inbound(op)
 
 
 def calls_following(op: Any) -> list[Any]:
-    """All calls that take a value of an op's, from every model."""
+    """Return all calls that take an output of an op, from every model."""
     return calls.outbound(op)
 
 
 def generators_of(layer: Any) -> list[Any]:
-    """The random generators a layer owns itself."""
+    """Return the random generators that a layer owns itself."""
     return list(getattr(layer, names.SEED_GENERATORS, None) or ())
 
 
 def optimized_variables(optimizer: Any) -> list[Any]:
-    """The variables an optimizer was built for."""
+    """Return the variables that an optimizer was built for."""
     return list(getattr(optimizer, names.OPTIMIZED))
 
 
 def learning_rate_variable(optimizer: Any) -> Any:
-    """The variable that holds the learning rate, or the schedule that stands in its place."""
+    """Return the variable that holds the learning rate, or the schedule in its place."""
     return getattr(optimizer, names.LEARNING_RATE, None)
 
 
 def value_of(variable: Any) -> Any:
-    """What a variable holds: an array, a parameter or a TensorFlow variable; None before it is initialised."""
+    """Return the value of a variable: an array, a parameter or a TensorFlow variable; None before it is initialized."""
     return getattr(variable, names.VALUE)
 
 
 def parameters_of(op: Any) -> Mapping[str, inspect.Parameter]:
-    """The parameters of an op's call by name; none for a call that cannot say them."""
-    known = op.__dict__.get(names.CALL_SIGNATURE)  # layers have looked already, which takes its time
+    """Return the parameters of an op's call by name; none for a call without a readable signature."""
+    known = op.__dict__.get(names.CALL_SIGNATURE)  # layers have inspected it already, which is slow
     if known is None:
         try:
             known = inspect.signature(op.call)
@@ -210,17 +214,141 @@ def parameters_of(op: Any) -> Mapping[str, inspect.Parameter]:
 
 
 def default_of(op: Any, argument: str) -> Any:
-    """The default of an argument of an op's call, or a value that equals nothing."""
+    """Return the default of an argument of an op's call, or a value that equals nothing."""
     parameter = parameters_of(op).get(argument)
     return inspect.Parameter.empty if parameter is None else parameter.default
 
 
 def arguments_by_name(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a call, each under the name of its parameter."""
+    """Return the arguments of a call, each under the name of its parameter."""
     return dict(zip(parameters_of(op), args, strict=False)) | kwargs
 
 
 def set_build_config(layer: Any, config: dict[str, Any]) -> None:
-    """Let a layer say that it was built with other shapes."""
+    """Record other shapes as those that a layer was built with."""
     shapes = config.get("shapes_dict", {"input_shape": config.get("input_shape")})
     layer.__dict__[names.BUILD_SHAPES] = shapes
+
+
+def is_keras_class(cls: type) -> bool:
+    """Return whether a class comes from Keras or inherits from a class of Keras."""
+    return any(base.__module__.partition(".")[0] == "keras" for base in cls.__mro__)
+
+
+def is_from_keras(value: Any) -> bool:
+    """Return whether the class of an object, not only a base class, comes from Keras."""
+    return type(value).__module__.partition(".")[0] == "keras"
+
+
+def is_call_class(cls: type) -> bool:
+    """Return whether instances are calls: Keras' `Node`, which has no public name."""
+    return _is_internal(cls, "Node")
+
+
+def is_tracker_class(cls: type) -> bool:
+    """Return whether instances are the trackers in which layers, metrics and optimizers keep their state."""
+    return _is_internal(cls, "Tracker")
+
+
+def _is_internal(cls: type, name: str) -> bool:
+    return any(b.__name__ == name and b.__module__.startswith("keras.") for b in cls.__mro__)
+
+
+def is_clonable(value: Any) -> bool:
+    """Return whether `ramet.clone` takes it: an op (model, layer, raw operation), an optimizer, a metric or a loss."""
+    return isinstance(
+        value,
+        keras.Operation | keras.optimizers.Optimizer | keras.metrics.Metric | keras.losses.Loss,
+    )
+
+
+def kind_of(value: Any) -> str:
+    """Return the word for an object in messages: model, layer, operation, optimizer, metric, variable, or object."""
+    words = {
+        keras.Model: "model",
+        keras.Layer: "layer",
+        keras.Operation: "operation",
+        keras.optimizers.Optimizer: "optimizer",
+        keras.metrics.Metric: "metric",
+        keras.losses.Loss: "loss",
+        keras.Variable: "variable",
+    }
+    return next((word for cls, word in words.items() if isinstance(value, cls)), "object")
+
+
+def is_input_tensor(tensor: Any) -> bool:
+    """Return whether a tensor is the output of an input layer."""
+    found = calls.history(tensor)
+    return found is not None and isinstance(found[0], keras.layers.InputLayer)
+
+
+def is_sequence(function: Any) -> bool:
+    """Return whether a functional model is a plain sequence of layers."""
+    if len(function.operations) != len(function.layers) or len(function.inputs) != 1 or len(function.outputs) != 1:
+        return False
+    tensor = function.outputs[0]
+    steps = 0
+    while tensor is not function.inputs[0]:
+        call = calls.producer(tensor)
+        if call is None or len(call.input_tensors) != 1 or len(call.arguments.args) != 1:
+            return False
+        tensor, steps = call.input_tensors[0], steps + 1
+    return steps == len(function.layers) - 1
+
+
+def is_optional(tensor: Any) -> bool:
+    """Return whether a tensor is an input for which None may be passed."""
+    found = calls.history(tensor)
+    return found is not None and bool(getattr(found[0], "optional", False))
+
+
+def expand_shared(share: Any, verb: str, roots: Iterable[Any]) -> list[Any]:
+    """Return the objects passed as `share=`, with the layers and variables inside them.
+
+    Those may also be reached on other paths.
+
+    Args:
+        share: The argument.
+        verb: The name of the operation, for the error if it is not a list.
+        roots: The objects that are cloned. The contents of a shared object are not shared if it contains one of them.
+    """
+    if isinstance(share, keras.Operation | keras.KerasTensor) or not isinstance(share, Iterable):
+        raise ArgumentError(
+            f"Cannot {verb} with share=: it must be a list of objects.",
+            found=f"an object of class {type(share).__name__}",
+            fix="pass share=[...], even for one object.",
+        )
+    given, cloned = list(share), set(map(id, roots))
+    for whole in list(given):
+        parts = list(_parts(whole))
+        if cloned.isdisjoint(map(id, parts)):
+            given += parts
+    return given
+
+
+def _parts(whole: Any) -> Iterator[Any]:
+    """Yield the layers and variables inside an object of Keras, and the holders of their values."""
+    if isinstance(whole, keras.Operation):
+        yield from layer_tree(whole)[1:]
+    if isinstance(whole, keras.Variable):
+        variables = [whole]
+    elif isinstance(whole, keras.Operation | keras.optimizers.Optimizer | keras.Metric):
+        variables = list(getattr(whole, "variables", ()))
+    else:
+        return
+    yield from variables
+    if keras.backend.backend() != "jax":  # its arrays are immutable
+        held = map(value_of, variables)
+        yield from (value for value in held if value is not None)
+
+
+def layer_tree(root: Any) -> list[Any]:
+    """Return an op and every layer below it, each once."""
+    found: dict[int, Any] = {}
+    waiting = [root]
+    while waiting:
+        layer = waiting.pop()
+        if id(layer) not in found:
+            found[id(layer)] = layer
+            waiting += layers_of(layer)
+    return list(found.values())

@@ -1,22 +1,25 @@
-"""Tensors of every backend as NumPy arrays, and the special ones made from NumPy arrays."""
+"""Tensors and variables of every backend as NumPy arrays, and special tensors made from NumPy arrays."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import keras
 import numpy as np
 
 from ramet._keras import names, structure
-from ramet._keras.randomness import global_state
+from ramet._keras.global_state import keras_global
+from ramet._keras.training import values_in_running_loops
+from ramet._keras.tree import locations_below, unique_ids
 
-# The dtypes of torch and TensorFlow that NumPy has, too.
+# The dtypes of torch and TensorFlow that NumPy has as well.
 _PLAIN = frozenset({"float16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64", "bool"})
 
 
 def arrays_of(value: Any) -> list[Any]:
-    """A tensor or variable as NumPy arrays: one, or for a sparse or ragged tensor its parts."""
+    """Return a tensor or variable as NumPy arrays: one, or the parts of a sparse or ragged tensor."""
     if isinstance(value, keras.Variable):
         value = structure.value_of(value)
     if value is None:
@@ -37,10 +40,10 @@ def arrays_of(value: Any) -> list[Any]:
 
 
 def views_of(value: Any) -> list[Any]:
-    """The same arrays without copying numbers where that can be helped.
+    """Return the same arrays, without copying numbers if possible.
 
-    A view of a variable on torch changes with the variable, see `is_live`. JAX and TensorFlow never write to memory that
-    somebody else holds.
+    A view of a variable on torch changes with the variable, see `is_live`. JAX and TensorFlow never write to memory
+    that anything else holds.
     """
     if isinstance(value, keras.Variable):
         value = structure.value_of(value)
@@ -76,7 +79,7 @@ def _is_key(value: Any) -> bool:
 
 
 def is_concrete(value: Any) -> bool:
-    """Whether a tensor has numbers: those seen by a compiler, or during symbolic building, have none."""
+    """Return whether a tensor has values: symbolic tensors and those in a compiler have none."""
     if isinstance(value, keras.KerasTensor):
         return False
     jax = sys.modules.get("jax")
@@ -89,16 +92,16 @@ def is_concrete(value: Any) -> bool:
 
 
 def mask_of(value: Any) -> Any:
-    """The mask that travels with a tensor; JAX' arrays take no attributes, so Keras keeps theirs in a table."""
+    """Return the mask that a tensor carries. JAX arrays take no attributes, so Keras keeps theirs in a table."""
     found = structure.mask_of(value)
     if found is None:
-        table = global_state("get_global_attribute")(f"{names.MASK}_dict")
+        table = keras_global("get_global_attribute")(f"{names.MASK}_dict")
         found = None if table is None else table.get(id(value))
     return found
 
 
 def sparse(array: Any) -> Any:
-    """A NumPy array as a sparse tensor of the backend; None where the backend has none."""
+    """Return a NumPy array as a sparse tensor of the backend, or None if the backend has none."""
     backend = keras.backend.backend()
     if backend == "tensorflow":
         return sys.modules["tensorflow"].sparse.from_dense(array)
@@ -110,10 +113,45 @@ def sparse(array: Any) -> Any:
 
 
 def ragged(rows: list[Any]) -> Any:
-    """Rows of different lengths as a ragged tensor; None where the backend has none."""
+    """Return rows of different lengths as a ragged tensor, or None if the backend has none."""
     return sys.modules["tensorflow"].ragged.constant(rows) if keras.backend.backend() == "tensorflow" else None
 
 
 def text(array: Any) -> Any:
-    """An array of strings as the tensor that layers for text take; the array itself where there is none."""
+    """Return an array of strings as the tensor that text layers take, or the array itself without TensorFlow."""
     return sys.modules["tensorflow"].constant(array) if "tensorflow" in sys.modules else array
+
+
+class LiveVariables:
+    """Live variables by their paths, fetched from the device one at a time."""
+
+    def __init__(self, variables: dict[str, Any]) -> None:
+        # While Keras trains on JAX, the values are not in the variables.
+        self._elsewhere = values_in_running_loops()
+        self._variables = variables
+
+    def paths(self) -> Iterable[str]:
+        """Return the paths of all variables that have a value."""
+        return [path for path, variable in self._variables.items() if self._value(variable) is not None]
+
+    def read(self, path: str) -> np.ndarray[Any, np.dtype[Any]]:
+        """Return the value of the variable at this path."""
+        return np.asarray(keras.ops.convert_to_numpy(self._value(self._variables[path])))
+
+    def _value(self, variable: Any) -> Any:
+        found = self._elsewhere.get(id(variable))
+        return found if found is not None or structure.value_of(variable) is None else variable
+
+
+class LiveWeights(LiveVariables):
+    """The variables of a live model, and the states of its random generators."""
+
+    def __init__(self, model: Any) -> None:
+        found: dict[str, Any] = {}
+        for location in locations_below(model):
+            if location.same_as is None:
+                owned = [variable for variable, _ in structure.variables_of(location.op)]
+                ids = unique_ids([variable.name.replace("/", "_") for variable in owned])
+                paths = (f"{location.path}/{own}".lstrip("/") for own in ids)
+                found.update(zip(paths, owned, strict=True))
+        super().__init__(found)

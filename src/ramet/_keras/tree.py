@@ -1,4 +1,4 @@
-"""Every op below a model, each with its path, told once; where it stands again, where it stood first."""
+"""The tree of ops below a model: every op with its path, and with its first path if it occurs again."""
 
 from __future__ import annotations
 
@@ -11,45 +11,46 @@ from ramet._keras import structure
 
 
 @dataclass
-class Place:
-    """One place in the tree of ops.
+class OpLocation:
+    """One location in the tree of ops.
 
     Attributes:
         op: The live op.
         id: Unique among its siblings.
         path: From below the root.
         called: The ops of its call graph, or the layers it holds if it has none.
-        extras: What a model with a call graph holds besides.
-        same_as: The path where the op stood first.
+        extras: Other layers that a model with a call graph holds.
+        same_as: The first path of the op, if it occurred before.
     """
 
     op: Any
     id: str
     path: str
-    called: list[Place] = field(default_factory=list)
-    extras: list[Place] = field(default_factory=list)
+    called: list[OpLocation] = field(default_factory=list)
+    extras: list[OpLocation] = field(default_factory=list)
     same_as: str | None = None
 
 
-def places_below(root: Any) -> list[Place]:
-    """All places in the order of a reader, the root first. What is inside a place always comes after it."""
+def locations_below(root: Any) -> list[OpLocation]:
+    """Return all locations in reading order, the root first. The inside of an op always comes after it."""
     first: dict[int, str] = {}
-    top = Place(root, structure.name_of(root), "")
+    top = OpLocation(root, structure.name_of(root), "")
     found = []
     waiting = [top]
     while waiting:
-        place = waiting.pop()
-        found.append(place)
-        if id(place.op) in first:
-            place.same_as = first[id(place.op)]
+        location = waiting.pop()
+        found.append(location)
+        if id(location.op) in first:
+            location.same_as = first[id(location.op)]
             continue
-        first[id(place.op)] = place.path
-        called, extras = _inside(place.op)
+        first[id(location.op)] = location.path
+        called, extras = _inside(location.op)
         ids = _unique_ids([structure.name_of(op) for op in called + extras])
         children = [
-            Place(op, name, f"{place.path}/{name}".lstrip("/")) for op, name in zip(called + extras, ids, strict=True)
+            OpLocation(op, name, f"{location.path}/{name}".lstrip("/"))
+            for op, name in zip(called + extras, ids, strict=True)
         ]
-        place.called, place.extras = children[: len(called)], children[len(called) :]
+        location.called, location.extras = children[: len(called)], children[len(called) :]
         waiting.extend(reversed(children))
     return found
 
@@ -71,7 +72,7 @@ def _once(ops: list[Any]) -> list[Any]:
 
 
 def _unique_ids(names: list[str]) -> list[str]:
-    """The names, with `#2` after the second of the same name."""
+    """Return the names, with `#2` appended to the second of the same name."""
     taken: set[str] = set()
     ids = []
     for name in names:

@@ -1,32 +1,31 @@
-"""Who is meant: selectors, and what they find in a model as data. Nothing here knows Keras."""
+"""Selectors, and the ops that they match in a model given as data.
 
-from ramet._select.candidate import Candidate, Catalog, Place, candidates
-from ramet._select.convert import as_selector
-from ramet._select.find import Search, find
-from ramet._select.kind import Exactly, Named, OfClass, Where
-from ramet._select.make import anything, feeds, named, nth, of_class, reads, where, with_config
-from ramet._select.require import require
-from ramet._select.selection import Match, Selection, select_in
-from ramet._select.selector import Selector, fold_once
+The input is a selector, made by a public constructor (`named`, `of_class`, ...), and a graph, together with the live ops by
+path if there is a model. The output is a tuple of candidates (`find`, `Search`), a printable `Selection` (`select_in`), or an
+error that suggests the closest ops (`require`). This room does not know Keras.
+"""
+
+from ramet._select.catalog import Candidate, Catalog
+from ramet._select.constructors import anything, feeds, named, nth, of_class, reads, where, with_config
+from ramet._select.no_match import require
+from ramet._select.search import Search, find
+from ramet._select.selection import Selection, select_in
+from ramet._select.selector import Exactly, Named, OfClass, Selector, Where, as_selector
 
 __all__ = [
     "Candidate",
     "Catalog",
     "Exactly",
-    "Match",
     "Named",
     "OfClass",
-    "Place",
     "Search",
     "Selection",
     "Selector",
     "Where",
     "anything",
     "as_selector",
-    "candidates",
     "feeds",
     "find",
-    "fold_once",
     "named",
     "nth",
     "of_class",

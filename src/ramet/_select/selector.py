@@ -1,48 +1,71 @@
-"""Who is meant: small frozen values, combined with `&`, `|` and `~`. A selector knows no model; `find` asks one."""
+"""Selectors as frozen values, combined with `&`, `|` and `~`. A selector knows no model; `Search` evaluates it on one.
+
+Selectors nest at most `MOST_LEVELS` deep and have at most `MOST_PARTS` parts, so the code that handles them may
+recurse. Chains are flat (`a | b | c` is one `Or`), so a selector grown in a loop over names does not nest at all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, NoReturn, TypeVar
+import functools
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, NoReturn, Self
 
+from ramet._graph import FrozenDict, thaw
+from ramet._report import escape
 from ramet.errors import ArgumentError
 
-__all__ = ["And", "Not", "Or", "Selector", "fold_once"]
+__all__ = [
+    "And",
+    "Anything",
+    "Exactly",
+    "Feeds",
+    "Named",
+    "Not",
+    "Nth",
+    "OfClass",
+    "Or",
+    "Reads",
+    "Selector",
+    "Where",
+    "WithConfig",
+    "as_selector",
+]
 
-Result = TypeVar("Result")
+MOST_LEVELS = 100
+# Parts are counted as often as they are used: a selector inside another twice, inside a third twice, doubles at each level.
+MOST_PARTS = 1_000_000
 
-# How tightly the parts of a selector's code hold together, as in Python.
-_OR, _AND, _NOT, _WORD = range(4)
-_LONGEST = 1_000_000
+# How tightly the parts of a selector's code bind, as in Python.
+_OR, _AND, _NOT, _CALL = range(4)
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
 
 
 class Selector:
-    """A rule that says which ops of a model are meant.
+    """A rule that selects ops of a model.
 
-    `a & b` asks `b` among the matches of `a`, from left to right: `of_class("Dense") & nth(-1)` is the last `Dense`.
-    `a | b` is what matches either, `~a` what does not match. A string, a class, an op or a list of them may stand on one
-    side of `&` and `|` and is read as `as_selector` does. Two selectors are equal when their code is the same.
+    `a & b` applies `b` to the matches of `a`, from left to right: `of_class("Dense") & nth(-1)` is the last `Dense`. `a | b`
+    selects the ops that match either, `~a` those that do not match. One operand of `&` and `|` may also be a string, a class,
+    a live layer or a list of these, as converted by `as_selector`. A selector prints as the code that makes it, and two
+    selectors are equal if their code is.
     """
 
     __slots__ = ()
+    _binding: ClassVar[int] = _CALL
 
     @property
     def parts(self) -> tuple[Selector, ...]:
         """The selectors it is made of."""
         return ()
 
-    def _own(self) -> tuple[object, ...]:
-        """What it says itself, without its parts; hashable."""
-        return ()
+    def with_parts(self, parts: tuple[Selector, ...]) -> Selector:
+        """Return a selector of the same kind made of other parts."""
+        return type(self)(parts) if isinstance(self, _Composite) else self
 
-    def _code(self) -> str | tuple[str | Selector, ...]:
-        """The code that makes it, with its parts still to be written."""
-        raise NotImplementedError
-
-    @property
-    def _binding(self) -> int:
-        return _WORD
+    def _key(self) -> tuple[object, ...]:
+        """Return what distinguishes it from others of its class."""
+        return tuple(getattr(self, one.name) for one in fields(self) if one.compare)  # type: ignore[arg-type]
 
     def __and__(self, other: object) -> Selector:
         return _chain(And, self, other)
@@ -60,149 +83,253 @@ class Selector:
         return self.part if isinstance(self, Not) else Not(self)
 
     def __bool__(self) -> NoReturn:
-        # `a and b` would quietly be b, `not a` would quietly be False.
+        # `a and b` would silently be `b`, and `not a` would silently be False.
         raise ArgumentError(
-            "Cannot use a selector as true or false: it has not been asked of a model.",
-            fix="combine selectors with '&', '|' and '~'; to know whether anything matches, select(model, ...) first.",
+            "Cannot use a selector as true or false: it has not been applied to a model.",
+            fix="combine selectors with '&', '|' and '~'; to find out whether anything matches, call select(model, ...).",
         )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Selector):
             return NotImplemented
-        waiting: list[tuple[Selector, Selector]] = [(self, other)]
-        while waiting:
-            ours, theirs = waiting.pop()
-            if ours is theirs:
-                continue
-            if type(ours) is not type(theirs) or len(ours.parts) != len(theirs.parts) or ours._own() != theirs._own():
-                return False
-            waiting.extend(zip(ours.parts, theirs.parts, strict=True))
-        return True
+        return self is other or (type(self) is type(other) and self._key() == other._key())
 
     def __hash__(self) -> int:
-        return fold_once(self, lambda item, parts: hash((type(item), item._own(), tuple(parts))))
+        return hash((type(self), self._key()))
 
-    def __repr__(self) -> str:
-        return self.to_text(_LONGEST)
-
-    def to_text(self, limit: int) -> str:
-        """The code that makes it, of at most `limit` characters; what is longer ends in three dots."""
-        # A selector that stands in another twice, which stands in a third twice, is written out for ever.
-        written: list[str] = []
-        size = 0
-        for piece in _pieces(self):
-            written.append(piece)
-            size += len(piece)
-            if size > limit:
-                return "".join(written)[: limit - 3] + "..."
-        return "".join(written)
-
-    def __copy__(self) -> Selector:
+    def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo: object) -> Selector:
+    def __deepcopy__(self, memo: object) -> Self:
         return self
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Chain(Selector):
+class Anything(Selector):
+    """Every op."""
+
+    def __repr__(self) -> str:
+        return "anything()"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Named(Selector):
+    """The ops with a path that matches one of the globs."""
+
+    globs: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"named({', '.join(map(repr, self.globs))})"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OfClass(Selector):
+    """The ops of one of the classes, each given as a class or a name."""
+
+    classes: tuple[type | str, ...]
+
+    def __repr__(self) -> str:
+        names = (repr(item) if isinstance(item, str) else item.__qualname__ for item in self.classes)
+        return f"of_class({', '.join(names)})"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Where(Selector):
+    """The ops for which a predicate returns true."""
+
+    predicate: Callable[[Any], object]
+
+    def _key(self) -> tuple[object, ...]:
+        # Other callable objects may have any equality, or no hash: those are compared by identity.
+        return (self.predicate if isinstance(self.predicate, _FUNCTIONS) else id(self.predicate),)
+
+    def __repr__(self) -> str:
+        function = self.predicate
+        while isinstance(function, functools.partial):
+            function = function.func
+        name = getattr(function, "__name__", None)
+        return f"where({escape(name) if isinstance(name, str) else f'<{type(function).__qualname__}>'})"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class WithConfig(Selector):
+    """The ops whose config contains all of these settings."""
+
+    settings: FrozenDict
+
+    def __repr__(self) -> str:
+        settings = {str(key): thaw(value, _Bare) for key, value in self.settings.pairs}
+        if all(key.isidentifier() for key in settings):
+            return f"with_config({', '.join(f'{key}={value!r}' for key, value in settings.items())})"
+        return f"with_config({settings!r})"
+
+
+class _Bare:
+    """A constant whose repr has no quotes."""
+
+    def __init__(self, constant: object) -> None:
+        self.constant = constant
+
+    def __repr__(self) -> str:
+        return escape(str(self.constant))
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Nth(Selector):
+    """The ops at these positions among those it is applied to, counted from 0, or from the end with -1."""
+
+    numbers: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        return f"nth({', '.join(map(repr, self.numbers))})"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Exactly(Selector):
+    """These live ops, and no others that look the same."""
+
+    ops: tuple[Any, ...]
+
+    def _key(self) -> tuple[object, ...]:
+        return tuple(map(id, self.ops))
+
+    def __repr__(self) -> str:
+        words = (f"<{type(op).__qualname__} {str(getattr(op, 'name', ''))!r}>" for op in self.ops)
+        return f"exactly({', '.join(words)})"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Composite(Selector):
+    """A selector made of others; it knows its depth and the number of its parts."""
+
     several: tuple[Selector, ...]
+    depth: int = field(init=False, compare=False)
+    size: int = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        inner = [part for part in self.several if isinstance(part, _Composite)]
+        depth = 1 + max((part.depth for part in inner), default=0)
+        size = 1 + len(self.several) - len(inner) + sum(part.size for part in inner)
+        if depth > MOST_LEVELS or size > MOST_PARTS:
+            raise ArgumentError(
+                "Cannot combine these selectors: the result is nested too deeply or has too many parts.",
+                expected=f"at most {MOST_LEVELS} levels and {MOST_PARTS:,} parts",
+                found=f"{depth:,} levels and {size:,} parts",
+                fix='select the ops by name, as a flat list: named("a", "b", ...).',
+            )
+        object.__setattr__(self, "depth", depth)
+        object.__setattr__(self, "size", size)
 
     @property
     def parts(self) -> tuple[Selector, ...]:
         return self.several
 
+    def _code(self, part: Selector) -> str:
+        return f"({part!r})" if part._binding < self._binding else repr(part)
 
-class And(_Chain):
-    """Each part is asked among the matches of those before it."""
+
+class And(_Composite):
+    """The ops that remain when each part is applied to the matches of those before it."""
+
+    __slots__ = ()
+    _binding = _AND
+
+    def __repr__(self) -> str:
+        return " & ".join(map(self._code, self.several))
+
+
+class Or(_Composite):
+    """The ops that match at least one of the parts."""
+
+    __slots__ = ()
+    _binding = _OR
+
+    def __repr__(self) -> str:
+        return " | ".join(map(self._code, self.several))
+
+
+class _Single(_Composite):
+    """A selector made of one other."""
 
     __slots__ = ()
 
+    def __init__(self, part: Selector | tuple[Selector, ...]) -> None:
+        object.__setattr__(self, "several", part if isinstance(part, tuple) else (part,))
+        self.__post_init__()
+
     @property
-    def _binding(self) -> int:
-        return _AND
-
-    def _code(self) -> tuple[str | Selector, ...]:
-        return _joined(" & ", self.several)
+    def part(self) -> Selector:
+        return self.several[0]
 
 
-class Or(_Chain):
-    """What matches at least one of the parts."""
+class Not(_Single):
+    """The ops that do not match the part."""
+
+    __slots__ = ()
+    _binding = _NOT
+
+    def __repr__(self) -> str:
+        return f"~{self._code(self.part)}"
+
+
+class Reads(_Single):
+    """The ops that use a value of an op that matches the part."""
 
     __slots__ = ()
 
-    @property
-    def _binding(self) -> int:
-        return _OR
-
-    def _code(self) -> tuple[str | Selector, ...]:
-        return _joined(" | ", self.several)
+    def __repr__(self) -> str:
+        return f"reads({self.part!r})"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Not(Selector):
-    """What does not match the part."""
+class Feeds(_Single):
+    """The ops whose value is used by an op that matches the part."""
 
-    part: Selector
+    __slots__ = ()
 
-    @property
-    def parts(self) -> tuple[Selector, ...]:
-        return (self.part,)
-
-    @property
-    def _binding(self) -> int:
-        return _NOT
-
-    def _code(self) -> tuple[str | Selector, ...]:
-        return ("~", self.part)
+    def __repr__(self) -> str:
+        return f"feeds({self.part!r})"
 
 
 def _chain(kind: type[And] | type[Or], left: object, right: object) -> Selector:
-    """Both, as one flat chain: a chain grown in a loop must not be as deep as it is long."""
-    from ramet._select.convert import as_selector
-
+    """Return both as one flat chain: a chain grown in a loop must not nest."""
     several: list[Selector] = []
     for side in (as_selector(left), as_selector(right)):
-        several += side.parts if isinstance(side, kind) else (side,)
+        several += side.several if isinstance(side, kind) else (side,)
     return kind(tuple(several))
 
 
-def _joined(word: str, parts: tuple[Selector, ...]) -> tuple[str | Selector, ...]:
-    code: list[str | Selector] = []
-    for part in parts:
-        code += (word, part)
-    return tuple(code[1:])
+def as_selector(thing: object) -> Selector:
+    """Return the selector that an object denotes.
+
+    A string is a glob over paths (`named`), a class is `of_class`, a live layer or operation selects itself only, and a
+    list or tuple selects any of its items.
+    """
+    if isinstance(thing, list | tuple):
+        several: list[Selector] = []
+        for item in thing:
+            selector = _single(item)
+            several += selector.several if isinstance(selector, Or) else (selector,)
+        if len(several) == 1:
+            return several[0]
+        return Or(tuple(several)) if several else Not(Anything())
+    return _single(thing)
 
 
-def _pieces(selector: Selector) -> Iterator[str]:
-    """The code of a selector, piece by piece: selectors nest deeper than Python's own stack would allow."""
-    waiting: list[str | Selector] = [selector]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, str):
-            yield item
-            continue
-        code = item._code()
-        if isinstance(code, str):
-            yield code
-            continue
-        for piece in reversed(code):
-            # In the brackets of a call, as in reads(a | b), nothing else needs brackets.
-            loose = isinstance(piece, Selector) and item._binding != _WORD and piece._binding < item._binding
-            waiting += (")", piece, "(") if loose else (piece,)
-
-
-def fold_once(root: Selector, join: Callable[[Selector, list[Any]], Result]) -> Result:
-    """What `join` makes of a selector and of the results of its parts; a part that stands twice is asked once."""
-    done: dict[int, Result] = {}
-    waiting = [root]
-    while waiting:
-        item = waiting[-1]
-        missing = [part for part in item.parts if id(part) not in done]
-        if missing:
-            waiting += missing
-            continue
-        waiting.pop()
-        if id(item) not in done:
-            done[id(item)] = join(item, [done[id(part)] for part in item.parts])
-    return done[id(root)]
+def _single(thing: object) -> Selector:
+    if isinstance(thing, Selector):
+        return thing
+    if isinstance(thing, str) and thing:
+        return Named((thing,))
+    if isinstance(thing, type):
+        return OfClass((thing,))
+    # A live op is recognized by its attributes, since this room does not know Keras: it has a name and can be called.
+    # Functions only have `__name__`.
+    if callable(thing) and isinstance(getattr(thing, "name", None), str):
+        return Exactly((thing,))
+    raise ArgumentError(
+        f"Cannot select by {thing!r}: the string is empty."
+        if isinstance(thing, str)
+        else f"Cannot select by an object of class {type(thing).__qualname__}: it is not a selector.",
+        expected="a selector, a path or glob, a class, a layer of the model, or a list of these",
+        fix="write where(function)." if callable(thing) else 'write named("..."), of_class(...) or where(function).',
+    )

@@ -1,13 +1,16 @@
-"""Two models compared: structure, settings, state, behaviour. The code that makes twins is never used here."""
+"""Compare two models: structure, settings, state and behavior.
 
-from ramet._verify.across import verify_across
-from ramet._verify.door import verify
+`verify` takes two models (live, in files, or as graphs), runs the checks in `checks/` and returns a `Report`; `diff_models`
+takes two live models and returns a `Diff`. Both models are restored to their initial state. This room never uses the code
+that makes twins: a check must not rely on the code under test.
+"""
+
+from ramet._verify.across import run_worker, verify_across
 from ramet._verify.findings import NotRun
 from ramet._verify.live_diff import diff_models
 from ramet._verify.picture import findings_of, picture_of
 from ramet._verify.report import Check, Report
-from ramet._verify.same_function import check_same_function
-from ramet._verify.worker import main
+from ramet._verify.verification import check_same_function, verify
 
 __all__ = [
     "Check",
@@ -16,8 +19,8 @@ __all__ = [
     "check_same_function",
     "diff_models",
     "findings_of",
-    "main",
     "picture_of",
+    "run_worker",
     "verify",
     "verify_across",
 ]

@@ -1,4 +1,8 @@
-"""One file on several backends: one process each, the same inputs, outputs compared within a tolerance."""
+"""One file on several backends: a process for each, the same inputs, outputs compared within a tolerance.
+
+Keras runs on one backend per process. `verify_across` starts the processes and compares their outputs; `run_worker` is what
+they run.
+"""
 
 from __future__ import annotations
 
@@ -7,52 +11,58 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import keras
 import numpy as np
 
 from ramet._files import read_archive
+from ramet._keras import arrays_of, load_copy
 from ramet._verify.compare import Tolerance
-from ramet._verify.findings import Findings
+from ramet._verify.findings import Findings, NotRun
+from ramet._verify.inputs import Case, signatures_of
+from ramet._verify.pair import Pair
 from ramet._verify.report import Check, Report
 from ramet._verify.run import compare_by_path
 from ramet.errors import ArgumentError
 
+__all__ = ["check_backends", "run_worker", "verify_across"]
+
 BACKENDS = ("jax", "torch", "tensorflow")
-# Backends add in different orders: of the largest number, a part in ten thousand for float32, and more for halves.
+# Relative to the largest number. Backends add in different orders, which matters more in half precision.
 TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
 _SECONDS = 600
-WORKER = ("ramet._verify.worker",)
+_WORKER = ("from ramet._verify import run_worker; run_worker()",)
 
 
-def check_request(path: Path, backends: list[str]) -> None:
-    """Refuse a backend that does not exist, and a file that is not there."""
+def check_backends(path: Path, backends: list[str]) -> None:
+    """Raise an error if a backend is unknown or the file does not exist."""
     for name in backends:
         if name not in BACKENDS:
             raise ArgumentError(
-                f"Cannot verify on the backend {name!r}: Keras has none of that name that ramet knows.",
+                f"Cannot verify on the backend {name!r}: ramet does not support it.",
                 expected=", ".join(BACKENDS),
                 fix="use these names.",
             )
     if not path.is_file():
-        raise ArgumentError(f"Cannot verify '{path}': there is no such file.", fix="save the model there first.")
+        raise ArgumentError(f"Cannot verify '{path}': the file does not exist.", fix="save the model there first.")
 
 
 def verify_across(
-    path: Path, backends: list[str], tolerance: Tolerance, seed: int, worker: Sequence[str] = WORKER
+    path: Path, backends: list[str], tolerance: Tolerance, seed: int, worker: Sequence[str] = _WORKER
 ) -> Report:
-    """A check for each backend after the first that could run, against that one.
+    """Compare each backend with the first one that could run, and return a report with a check for each.
 
     Args:
-        path: Of the file.
-        backends: Their names.
-        tolerance: How far outputs may be apart.
-        seed: Of the inputs.
-        worker: The module that loads and runs the file, and arguments for it.
+        path: The path of the file.
+        backends: The names of the backends.
+        tolerance: The largest difference allowed between outputs; None for the default of each dtype.
+        seed: The seed of the inputs.
+        worker: Python code that calls `run_worker`, and further arguments for it.
     """
-    check_request(path, backends)
+    check_backends(path, backends)
     tolerance = TOLERANCE if tolerance is None else tolerance
     checks: list[Check] = []
     first: tuple[str, dict[str, list[Any]]] | None = None
@@ -65,7 +75,7 @@ def verify_across(
             elif first is None:
                 first = name, outputs
                 checks.append(
-                    Check(name, "passed", summary=f"{len(outputs)} outputs; the others are compared with them")
+                    Check(name, "passed", summary=f"{len(outputs)} outputs, with which the other backends are compared")
                 )
             else:
                 checks.append(_compare(name, first, outputs, tolerance))
@@ -82,22 +92,22 @@ def _compare(
     for difference in compare_by_path(first[1], outputs, tolerance):
         findings.add(difference)
     findings.count("outputs", len(outputs))
-    return findings.check(f"{len(outputs)} outputs as on {first[0]}, within the tolerance")
+    return findings.check(f"{len(outputs)} outputs are as on {first[0]}, within the tolerance")
 
 
 def _run(
     path: Path, backend: str, inputs: Path, outputs: Path, seed: int, worker: Sequence[str]
 ) -> dict[str, list[Any]] | str:
-    """The outputs by path, or why there are none."""
+    """Return the outputs by path, or the reason why there are none."""
     if importlib.util.find_spec(backend) is None:
         return f"{backend} is not installed"
     # -P: nothing is imported from the current folder.
-    command = [sys.executable, "-P", "-m", *worker, str(path), str(inputs), str(outputs), str(seed)]
+    command = [sys.executable, "-P", "-c", *worker, str(path), str(inputs), str(outputs), str(seed)]
     environment = {**os.environ, "KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3"}
     try:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False)
     except subprocess.TimeoutExpired:
-        return f"it took more than {_SECONDS} seconds"
+        return f"the process took more than {_SECONDS} seconds"
     if done.returncode != 0 or not outputs.is_file():
         lines = [line for line in done.stderr.strip().split("\n") if line.strip()]
         return lines[-1][:200] if lines else f"the process ended with code {done.returncode}"
@@ -106,3 +116,62 @@ def _run(
         for key in held.files:
             found.setdefault(key.rpartition("@")[0], []).append(held[key])
     return found
+
+
+def run_worker(arguments: Sequence[str] | None = None, load: Callable[[Path], Any] = load_copy) -> None:
+    """Load a file, run every case, and write the outputs. The first process also writes the inputs for the others.
+
+    Args:
+        arguments: The path of the file, those of the inputs and outputs, and the seed; by default those of this process.
+        load: Loads the file.
+    """
+    path, inputs, outputs, seed = arguments or sys.argv[1:]
+    try:
+        _write_outputs(load(Path(path)), Path(inputs), Path(outputs), int(seed))
+    except NotRun as reason:
+        sys.exit(str(reason))
+
+
+def _write_outputs(model: Any, inputs: Path, outputs: Path, seed: int) -> None:
+    pair = Pair(model, model, seed=seed)
+    if inputs.is_file():
+        cases = _read_cases(pair, inputs)
+    else:
+        cases = [case for case in pair.cases if case.name != "extremes"]
+        _write_cases(cases, inputs)
+    found: dict[str, Any] = {}
+    for case in cases:
+        result = pair.result(pair.ours, case)
+        if result.error is not None:
+            raise result.error
+        for place, arrays in result.outputs.items():
+            for number, array in enumerate(arrays):
+                # Files support NumPy's own dtypes only; widening the others loses nothing.
+                found[f"{case.name}: {place}@{number}"] = (
+                    array if array.dtype.kind in "biufcUS" else array.astype("float32")
+                )
+    np.savez(outputs, **found)
+
+
+def _write_cases(cases: list[Case], path: Path) -> None:
+    arrays: dict[str, Any] = {}
+    for case in cases:
+        flat = keras.tree.flatten((case.args, case.kwargs))
+        arrays |= {
+            f"{case.name}@{number}": arrays_of(value)[0] for number, value in enumerate(flat) if value is not None
+        }
+    np.savez(path, **arrays)
+
+
+def _read_cases(pair: Pair, path: Path) -> list[Case]:
+    """Return the cases of the first process, in the structure of this model's inputs."""
+    signature = signatures_of(pair.ours.model, pair.ours.locations)[0]
+    with np.load(path, allow_pickle=False) as held:
+        names = list(dict.fromkeys(key.rpartition("@")[0] for key in held.files))
+        cases = []
+        for name in names:
+            count = len(signature.leaves())
+            flat = [held[f"{name}@{number}"] if f"{name}@{number}" in held.files else None for number in range(count)]
+            args, kwargs = keras.tree.pack_sequence_as((signature.args, signature.kwargs), flat)
+            cases.append(Case(name, tuple(args), dict(kwargs)))
+    return cases

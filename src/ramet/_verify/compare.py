@@ -1,4 +1,4 @@
-"""Arrays compared: bit by bit, or within a tolerance, then also across floating-point dtypes."""
+"""Compare arrays: bit by bit, or within a tolerance, which also allows other floating-point dtypes."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _FEW = 4
 _WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _PIECE = 1 << 16
 _SAMPLE = 64
-# The dtypes, and the policies made of them, that hold numbers which can be compared by distance.
+# Dtypes, and the policies made of them, whose numbers can be compared by distance.
 _FLOATS = frozenset({"float64", "float32", "float16", "bfloat16", "mixed_float16", "mixed_bfloat16"})
 
 Tolerance: TypeAlias = "float | Mapping[str, float] | Measure | None"
 
 
 class Measure:
-    """A tolerance that remembers how far the numbers compared with it were apart.
+    """A tolerance that records the largest difference compared with it.
 
     Attributes:
-        tolerance: As the user gave it.
-        largest: The largest relative difference so far; None before a number was compared.
+        tolerance: The tolerance as the user passed it.
+        largest: The largest relative difference so far; None if no numbers were compared.
     """
 
     def __init__(self, tolerance: float | Mapping[str, float]) -> None:
@@ -34,19 +34,19 @@ class Measure:
         self.largest: float | None = None
 
     def note(self, size: float | None) -> None:
-        """Take note of a relative difference; None is none."""
+        """Record a relative difference; None is ignored."""
         if size is not None:
             self.largest = size if self.largest is None else max(self.largest, size)
 
 
 def measured(tolerance: Tolerance) -> Measure | None:
-    """A measure of its own for a tolerance; None for bit-equality."""
+    """Return a new measure for a tolerance; None for bit-equality."""
     given = tolerance.tolerance if isinstance(tolerance, Measure) else tolerance
     return None if given is None else Measure(given)
 
 
 def is_other_float(ours: Any, theirs: Any) -> bool:
-    """Whether both name a floating-point dtype or policy, and not the same one."""
+    """Return whether both values name floating-point dtypes or policies, and different ones."""
     mine, yours = _dtype_name(ours), _dtype_name(theirs)
     return mine in _FLOATS and yours in _FLOATS and mine != yours
 
@@ -60,14 +60,14 @@ def _dtype_name(value: Any) -> str | None:
 
 
 def check_tolerance(tolerance: Tolerance) -> None:
-    """Refuse what is no tolerance."""
+    """Raise an error for an invalid tolerance."""
     numbers = tolerance.values() if isinstance(tolerance, Mapping) else [tolerance]
     for number in numbers:
         if number is not None and not _is_tolerance(number):
             raise ArgumentError(
-                f"Cannot verify within a tolerance of {number!r}: it is no number from zero up.",
+                f"Cannot verify with tolerance={number!r}: it is not a finite number >= 0.",
                 expected="a number, or a number for each dtype: {'float32': 1e-6, 'bfloat16': 1e-2}",
-                fix="pass one of these, or leave it out for bit-equality.",
+                fix="pass one of these, or leave out tolerance= for bit-equality.",
             )
 
 
@@ -76,9 +76,9 @@ def _is_tolerance(number: object) -> bool:
 
 
 def differ(path: str, ours: Any, theirs: Any, tolerance: Tolerance = None, note: str = "") -> Difference | None:
-    """The difference between two arrays, or None.
+    """Return the difference between two arrays, or None.
 
-    With a tolerance, floating-point numbers may differ by that part of the largest finite number of the original's
+    With a tolerance, floating-point numbers may differ by that fraction of the largest finite number in the original's
     array, whatever their dtypes; NaN equals NaN. Without one, or for other dtypes, every bit counts.
     """
     if ours.shape != theirs.shape:
@@ -93,7 +93,7 @@ def differ(path: str, ours: Any, theirs: Any, tolerance: Tolerance = None, note:
         return None
     if ours.dtype.hasobject or ours.dtype.kind in "SUmM":
         count = int(np.sum(ours != theirs))
-        return Difference(path, f"{note}{count} of {ours.size} texts differ")
+        return Difference(path, f"{note}{count} of {ours.size} strings differ")
     wide = np.complex128 if ours.dtype.kind == "c" else np.float64
     a, b = ours.astype(wide), theirs.astype(wide)
     with np.errstate(all="ignore"):
@@ -106,11 +106,11 @@ def differ(path: str, ours: Any, theirs: Any, tolerance: Tolerance = None, note:
             tolerance.note(size)
         if bool(np.all(apart <= allowed * scale)):
             return None
-    return Difference(path, note + _in_words(ours, theirs, apart, size), size)
+    return Difference(path, note + _describe(ours, theirs, apart, size), size)
 
 
 def same_bits(ours: Any, theirs: Any) -> bool:
-    """Whether two arrays of one shape and dtype hold the same, bit by bit; large ones are not copied for it."""
+    """Return whether two arrays of the same shape and dtype are equal bit by bit. Large ones are not copied."""
     if ours is theirs:
         return True
     if ours.dtype.hasobject:
@@ -118,20 +118,20 @@ def same_bits(ours: Any, theirs: Any) -> bool:
     if ours.dtype.itemsize not in _WORDS or not (ours.flags.c_contiguous and theirs.flags.c_contiguous):
         return bool(ours.tobytes() == theirs.tobytes())
     a, b = (array.reshape(-1).view(_WORDS[array.dtype.itemsize]) for array in (ours, theirs))
-    # Piece by piece: what is made to compare them stays small, and a difference ends it.
+    # Piece by piece, so that temporary arrays stay small and the first difference ends the comparison.
     return all(
         bool((a[start : start + _PIECE] == b[start : start + _PIECE]).all()) for start in range(0, a.size, _PIECE)
     )
 
 
 class Copies:
-    """Copies of arrays, each content once as long as somebody holds it: a twin has the numbers of its original."""
+    """Copies of arrays that store equal content once: a twin has the same numbers as its original."""
 
     def __init__(self) -> None:
         self._held: dict[tuple[Any, ...], list[weakref.ref[Any]]] = {}
 
     def of(self, array: Any) -> Any:
-        """A copy that nothing writes to; one made before if it has the same bits."""
+        """Return a copy that must not be written to; an earlier one if it has the same bits."""
         if array.dtype.hasobject:
             return array.copy()
         flat = array.reshape(-1)
@@ -147,12 +147,12 @@ class Copies:
 
 
 def _is_float(array: Any) -> bool:
-    # bfloat16 and the float8 kinds come from a library of their own, with a kind of "V" or "f".
+    # bfloat16 and the float8 dtypes come from the library ml_dtypes, with a kind of "V" or "f".
     return array.dtype.kind in "fc" or "float" in str(array.dtype)
 
 
 def _allowed(tolerance: Tolerance, ours: Any, theirs: Any) -> float | None:
-    """How far two arrays may be apart; across dtypes, as far as the less precise of them allows."""
+    """Return the tolerance for two arrays; for different dtypes, that of the less precise one."""
     given = tolerance.tolerance if isinstance(tolerance, Measure) else tolerance
     if given is None or not (_is_float(ours) and _is_float(theirs)):
         return None
@@ -169,9 +169,9 @@ def _size(apart: Any, scale: float) -> float | None:
     return largest / scale if scale else largest
 
 
-def _in_words(ours: Any, theirs: Any, apart: Any, size: float | None) -> str:
+def _describe(ours: Any, theirs: Any, apart: Any, size: float | None) -> str:
     if ours.dtype.kind == "b":
-        return f"{int((ours != theirs).sum())} of {ours.size} truth values differ"
+        return f"{int((ours != theirs).sum())} of {ours.size} booleans differ"
     if ours.dtype == theirs.dtype:
         raw = [
             np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(ours.size, -1) for array in (ours, theirs)
@@ -184,5 +184,5 @@ def _in_words(ours: Any, theirs: Any, apart: Any, size: float | None) -> str:
     if size is None:
         return f"{count} of {ours.size} numbers differ, some by NaN or infinity"
     if size == 0:
-        return f"{count} of {ours.size} numbers differ in bits alone (the sign of zero, the kind of NaN)"
+        return f"{count} of {ours.size} numbers differ in their bits only (the sign of zero, the kind of NaN)"
     return f"{count} of {ours.size} numbers differ; largest relative difference: {size:.2g}"

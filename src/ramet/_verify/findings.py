@@ -1,4 +1,4 @@
-"""Collecting differences: the first few in full, of the others the number."""
+"""Collect differences: the first few in full, the others as a number."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ SHOWN = 3
 _COLOURS = re.compile("\x1b\\[[0-9;]*m")  # Keras writes some of its messages in bold
 
 
-class NotRun(Exception):  # noqa: N818  # not an error: the reason that a check gives
-    """A check cannot be run, for the reason it carries."""
+class NotRun(Exception):  # noqa: N818  # not an error, but the reason of a check
+    """Raised by a check that cannot be run, with the reason."""
 
 
 def not_run(reason: str) -> NoReturn:
-    """End a check that cannot be run."""
+    """End a check that cannot be run, with the reason."""
     raise NotRun(reason)
 
 
 class Findings:
-    """What one check has found so far.
+    """The differences that one check has found so far.
 
     Args:
-        name: Of the check.
-        within: Whether a tolerance was given, so that floating-point numbers may have other dtypes.
+        name: The name of the check.
+        within: Whether a tolerance was given, so that floating-point dtypes may differ.
     """
 
     def __init__(self, name: str, *, within: bool = False) -> None:
@@ -40,7 +40,7 @@ class Findings:
         self._paths: set[tuple[str, str]] = set()
 
     def add(self, difference: Difference | None) -> None:
-        """Take note of a difference; None is none. One path and text count once."""
+        """Add a difference, or nothing for None. The same path and text count once."""
         if difference is None or (difference.path, difference.text) in self._paths:
             return
         self._paths.add((difference.path, difference.text))
@@ -48,16 +48,16 @@ class Findings:
         if len(self.first) < SHOWN:
             self.first.append(difference)
 
-    def say(self, path: str, text: str) -> None:
-        """Take note of a difference that has no size."""
+    def add_text(self, path: str, text: str) -> None:
+        """Add a difference in words."""
         self.add(Difference(path, text))
 
     def count(self, what: str, number: int = 1) -> None:
-        """Take note of how much was looked at."""
+        """Count things that were compared."""
         self.counts[what] = self.counts.get(what, 0) + number
 
     def allow(self, ours: object, theirs: object) -> bool:
-        """Whether two values are different floating-point dtypes and a tolerance allows that; it is taken note of."""
+        """Return whether two values are different floating-point dtypes and a tolerance allows that, and count them."""
         if not self.within or not is_other_float(ours, theirs):
             return False
         change = f"{ours} -> {theirs}"
@@ -65,7 +65,7 @@ class Findings:
         return True
 
     def check(self, passed: str, failed: str | None = None) -> Check:
-        """The check, with what to say of it when it has passed, and when it has failed."""
+        """Return the finished check, with the summary for each outcome."""
         outcome = "failed" if self.total else "passed"
         plural = "difference" if self.total == 1 else "differences"
         summary = (failed or f"{self.total} {plural}") if self.total else passed
@@ -85,7 +85,7 @@ class Findings:
 
 
 def short(error: BaseException, limit: int = 160) -> str:
-    """An error of any kind in one line."""
+    """Return an error of any class on one line."""
     text = " ".join(_COLOURS.sub("", str(error)).split())
     text = text if len(text) <= limit else text[: limit - 3] + "..."
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,7 +1,7 @@
-"""What is different between two live models: their graphs and weights, and everything else that they hold.
+"""The diff of two live models: graphs, weights and everything else.
 
-The graph of a model is what is known to matter. What lies beside it (the optimizer's variables, metrics, vocabularies,
-states of recurrent layers, attributes set by hand) is found as `verify` finds it, by walking over both models.
+The graph contains what is known to matter. Everything else (variables of the optimizer, metrics, vocabularies, states of
+recurrent layers, attributes set by hand) is found as in `verify`, by walking both models side by side.
 """
 
 from __future__ import annotations
@@ -12,60 +12,64 @@ from typing import Any
 
 from ramet._diff import ABSENT, Change, Diff, InMemory, Kind, compare_arrays, compare_weights, diff_graphs
 from ramet._graph import Argument
-from ramet._keras import LiveVariables, LiveWeights, capture, freeze_argument, frozen_compile_settings, is_library_name
-from ramet._verify.beside import MISSING, Beside, Found
+from ramet._keras import (
+    LiveVariables,
+    LiveWeights,
+    capture_model,
+    freeze_argument,
+    frozen_compile_settings,
+    is_library_attribute,
+)
 from ramet._verify.checks.state import vocabularies_of
-from ramet._verify.pair import Side
-from ramet._verify.variables import METRICS, OPTIMIZER
+from ramet._verify.side import METRICS, OPTIMIZER, Side
+from ramet._verify.side_by_side import MISSING, Found, SideBySide
 
 __all__ = ["diff_models"]
 
 _LEFT_OUT = (
     "compiled functions, caches, locks and addresses of objects",
-    "seeds that initializers without a seed have drawn for themselves",
-    "attributes of a library that are off or empty on one side and not set on the other",
-    "numbers that Keras counts in the names of random generators",
+    "seeds that initializers without a seed have drawn",
+    "attributes of a library that are off or empty in one model and not set in the other",
+    "the numbers that Keras adds to the names of random generators",
 )
 _DRAWN_SEED = re.compile(r".*initializer[^.]*\.(?:seed|_init_seed|_random_seed)")
 _RATE = "learning_rate"
-# Changes of values: no attribute follows from them.
+# Changes of values, which imply no changes of attributes.
 _VALUES = frozenset({"weights", "optimizer", "metric", "state"})
-# Changes that attributes of the models around the op follow from: lists of layers, names of outputs.
+# Changes that imply changes of attributes of the enclosing models: lists of layers, names of outputs.
 _STRUCTURE = frozenset({"added", "removed", "moved", "renamed", "replaced", "order", "input", "output"})
 
 
 def diff_models(before: Any, after: Any) -> Diff:
-    """What is different between two models: graphs, weights, compile settings, and all other state. Neither is changed.
+    """Return the differences between two live models: graphs, weights, compile settings, and all other state.
 
-    Args:
-        before: The one model.
-        after: The other.
+    Neither model is changed.
     """
-    graphs = capture(before), capture(after)
+    graphs = capture_model(before), capture_model(after)
     compiled = frozen_compile_settings(before), frozen_compile_settings(after)
     diff = diff_graphs(*graphs, (LiveWeights(before), LiveWeights(after)), compiled)
     sides = Side(before), Side(after)
     changes = [*diff.changes]
     both = (compiled[0] is None) == (compiled[1] is None)
-    rate_is_told = any(change.kind == "compile" and change.what.endswith(_RATE) for change in changes)
+    rate_is_known = any(change.kind == "compile" and change.what.endswith(_RATE) for change in changes)
     for kind, name in (("optimizer", OPTIMIZER), ("metric", METRICS)) if both else ():
-        told = {f"{OPTIMIZER}/{_RATE}"} if rate_is_told else set()
-        changes += _compare_variables(*sides, kind, f"{name}/", told)  # type: ignore[arg-type]  # kinds of changes
+        known = {f"{OPTIMIZER}/{_RATE}"} if rate_is_known else set()
+        changes += _compare_variables(*sides, kind, f"{name}/", known)  # type: ignore[arg-type]  # kinds of changes
     changes += _compare_vocabularies(*sides)
     changes += _compare_attributes(*sides, [*changes, *diff.consequences])
     return Diff(diff.before, diff.after, tuple(changes), diff.consequences, diff.compared, _LEFT_OUT)
 
 
-def _compare_variables(ours: Side, theirs: Side, kind: Kind, prefix: str, told: set[str]) -> list[Change]:
+def _compare_variables(ours: Side, theirs: Side, kind: Kind, prefix: str, known: set[str]) -> list[Change]:
     old, new = (
         {path: variable for path, variable in side.variables.items() if path.startswith(prefix)}
         for side in (ours, theirs)
     )
     if not old or not new:
-        # That only one of them is built is one difference, and not one for each variable.
+        # If only one of them is built, that is one difference, not one per variable.
         path = prefix.rstrip("/")
         return [Change(kind, path, path, "variables", len(old), len(new))] if len(old) != len(new) else []
-    pairs = [(path, path) for path in sorted({*old, *new} - told)]
+    pairs = [(path, path) for path in sorted({*old, *new} - known)]
     return compare_weights(pairs, LiveVariables(old), LiveVariables(new), kind=kind)[1]
 
 
@@ -77,43 +81,43 @@ def _compare_vocabularies(ours: Side, theirs: Side) -> Iterator[Change]:
             yield Change("state", path, path, "vocabulary", *lists)  # type: ignore[arg-type]  # both are lists
 
 
-def _compare_attributes(ours: Side, theirs: Side, told: Iterable[Change]) -> list[Change]:
-    """What attributes hold besides, each difference once, in an order that is the same from either side."""
-    others = {place.path: place.op for place in theirs.places}
-    pairs = [(place.op, others[place.path]) for place in ours.places if place.path in others]
-    ops = {place.path or ours.model.name: place.op for place in ours.places}
-    known = _Told(told, ours.model.name)
+def _compare_attributes(ours: Side, theirs: Side, changes: Iterable[Change]) -> list[Change]:
+    """Return the differences between attributes that the changes do not explain, in an order independent of direction."""
+    others = {location.path: location.op for location in theirs.locations}
+    pairs = [(location.op, others[location.path]) for location in ours.locations if location.path in others]
+    ops = {location.path or ours.model.name: location.op for location in ours.locations}
+    known = _KnownChanges(changes, ours.model.name)
     found: dict[tuple[str, str], Change] = {}
-    for difference in Beside(pairs, ours.names, None).found:
+    for difference in SideBySide(pairs, ours.names, None).found:
         path, attribute = _split(difference.difference.path, ops)
-        if not known.tells(path, attribute, difference, ops.get(path)):
+        if not known.explain(path, attribute, difference, ops.get(path)):
             found.setdefault((path, attribute), _change(path, attribute, difference))
     return [found[key] for key in sorted(found)]
 
 
 def _change(path: str, attribute: str, found: Found) -> Change:
     if found.kind == "array":
-        place = f"{path}.{attribute}" if attribute else path
-        measured = compare_arrays(place, place, InMemory(found.old), InMemory(found.new), kind="state")
+        full_path = f"{path}.{attribute}" if attribute else path
+        measured = compare_arrays(full_path, full_path, InMemory(found.old), InMemory(found.new), kind="state")
         if measured:
             return measured[0]
     return Change("state", path, path, attribute, _value(found.old), _value(found.new))
 
 
 def _split(path: str, ops: dict[str, Any]) -> tuple[str, str]:
-    """The path of what has a name, and the way from there: `block/dense` and `note.words[1]`."""
-    place = len(path)
+    """Split a path into that of a named object and the rest: `block/dense` and `note.words[1]`."""
+    end = len(path)
     while True:
-        if path[:place] in ops or path[:place] == OPTIMIZER or path[:place].startswith(f"{METRICS}/"):
-            return path[:place], path[place:].lstrip(".")
-        cut = max(path.rfind(".", 0, place), path.rfind("[", 0, place))
+        if path[:end] in ops or path[:end] == OPTIMIZER or path[:end].startswith(f"{METRICS}/"):
+            return path[:end], path[end:].lstrip(".")
+        cut = max(path.rfind(".", 0, end), path.rfind("[", 0, end))
         if cut < 0:
             return path, ""
-        place = cut
+        end = cut
 
 
-class _Told:
-    """What is known of each op already."""
+class _KnownChanges:
+    """The changes that are known already, by op."""
 
     def __init__(self, changes: Iterable[Change], root: str) -> None:
         self._whats: dict[str, set[str]] = {}
@@ -134,14 +138,14 @@ class _Told:
             if change.kind not in _VALUES:
                 self._explained.add(path)
 
-    def tells(self, path: str, attribute: str, found: Found, op: Any) -> bool:
-        """Whether another change says so: the same setting, or one that this attribute of a library follows from."""
+    def explain(self, path: str, attribute: str, found: Found, op: Any) -> bool:
+        """Return whether a known change explains this one: the same setting, or one that implies this attribute."""
         if _DRAWN_SEED.fullmatch(attribute) or _first(attribute) in self._whats.get(path, ()):
             return True
         name = attribute.split(".", maxsplit=1)[0].partition("[")[0]
-        library = op is None or is_library_name(type(op), name)
+        library = op is None or is_library_attribute(type(op), name)
         if found.kind == "sharing" and self._rebuilt and not attribute:
-            # A layer in a list stands beside another one where layers were added before it.
+            # If layers were added before it, a layer in a list is compared with another one.
             return True
         if path in self._rebuilt and (library or _is_length(found)):
             return found.kind != "array"
@@ -151,19 +155,19 @@ class _Told:
 
 
 def _is_length(found: Found) -> bool:
-    """Whether a list or dict has more items on one side: where layers were added or removed, the list that holds them."""
+    """Return whether only the length of a list or dict differs, as for the list of layers when one is added."""
     return all(isinstance(side, str) and re.fullmatch(r"\d+ items", side) for side in (found.old, found.new))
 
 
 def _is_off(found: Found) -> bool:
-    """Whether one side has nothing and the other what stands for nothing."""
+    """Return whether an attribute is missing on one side, and None, False or empty on the other."""
     held = found.new if found.old is MISSING else found.old
     one_sided = found.old is MISSING or found.new is MISSING
     return one_sided and (held is None or held is False or (isinstance(held, list | tuple | dict) and not held))
 
 
 def _counts(attribute: str, found: Found) -> bool:
-    """Whether the name of a random generator differs in its number alone."""
+    """Return whether the names of random generators differ only in their number."""
     old, new = found.old, found.new
     if not attribute.endswith("generator.name") or not isinstance(old, str) or not isinstance(new, str):
         return False

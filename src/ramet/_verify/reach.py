@@ -1,4 +1,4 @@
-"""Everything that can be reached from an object, part by part, each with the way to it. Nothing recurses."""
+"""Every object that can be reached from another, with the steps that lead to it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
-# There is one of each for the whole program, or nothing can change them.
+# Immutable objects, and objects that exist once per process.
 _SINGLE = (
     type, types.ModuleType, types.CodeType, types.BuiltinFunctionType, types.FrameType, types.GetSetDescriptorType,
     types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType, types.GenericAlias,
@@ -27,7 +27,7 @@ _SINGLE = (
     logging.Logger, pathlib.PurePath, keras.DTypePolicy, keras.layers.InputSpec,
 )  # fmt: skip
 
-# Values of libraries that offer no way to change them, by library and class.
+# Immutable classes of libraries, by library.
 _FIXED = {
     "keras": {"TensorLayout", "DeviceMesh", "KerasHistory"},
     "jax": {"Mesh", "AbstractMesh", "PartitionSpec", "NamedSharding", "SingleDeviceSharding", "ShapedArray"},
@@ -41,7 +41,7 @@ _FIXED = {
         "_DefaultDistributionExtended", "OwnedGraph",
     },
 }  # fmt: skip
-# The only objects of TensorFlow that are looked into: what it wraps lists, tuples and dicts in.
+# The only classes of TensorFlow that are followed: its wrappers of lists, tuples and dicts.
 _WRAPPERS = {"ListWrapper", "_TupleWrapper", "_DictWrapper"}
 
 
@@ -49,7 +49,7 @@ _TORCH_COMPILER = ("torch._dynamo", "torch._inductor", "torch._functorch", "torc
 
 
 class Reached(NamedTuple):
-    """An object, and one way to it: the last step, and what was reached before."""
+    """An object, the last step that leads to it, and the object before that step."""
 
     value: Any
     step: str
@@ -57,15 +57,15 @@ class Reached(NamedTuple):
 
 
 class _Kind:
-    """What the class of an object says of it. A model has many objects of few classes, so each class is asked once.
+    """Facts about a class. A model has many objects of few classes, so they are computed once per class.
 
     Attributes:
-        library: The package that the class comes from.
-        is_fixed: Whether nothing can change its objects; None where that depends on the object.
+        library: The package that defines the class.
+        is_fixed: Whether its objects are immutable; None if that depends on the object.
         is_array: Whether its objects are arrays or tensors.
-        is_opaque: Whether its objects are not looked into.
+        is_opaque: Whether the walk does not follow its objects.
         is_variable: Whether its objects are variables of TensorFlow.
-        slots: The names of its slots, and how to read them.
+        slots: The names of its slots, and their descriptors.
     """
 
     def __init__(self, cls: type) -> None:
@@ -84,7 +84,7 @@ class _Kind:
             self.is_array = hasattr(cls, "data_ptr")
         else:
             self.is_array = library == "tensorflow" and cls.__name__ == "EagerTensor"
-        if library == "torch":  # what its compiler attaches to functions
+        if library == "torch":  # objects that its compiler attaches to functions
             self.is_opaque = cls.__module__.startswith(_TORCH_COMPILER)
         else:
             self.is_opaque = library in {"jax", "jaxlib"} or (library == "tensorflow" and cls.__name__ not in _WRAPPERS)
@@ -105,29 +105,29 @@ def _slots_of(cls: type) -> Iterator[tuple[str, types.MemberDescriptorType]]:
 
 
 def is_fixed(value: Any) -> bool:
-    """Whether nothing can change the object, or there is only one of it."""
+    """Return whether the object is immutable, or exists once per process."""
     known = kind_of(type(value)).is_fixed
     return _is_importable(value) if known is None else known
 
 
 def is_array(value: Any) -> bool:
-    """Whether it is an array or tensor with numbers in it, of any library."""
+    """Return whether an object is an array or tensor with values, of any library."""
     return kind_of(type(value)).is_array
 
 
 def is_opaque(value: Any) -> bool:
-    """Whether it belongs to a library whose objects are not looked into: they are caches, graphs and handles."""
+    """Return whether an object is a cache, graph or handle of a library, which the walk does not follow."""
     return kind_of(type(value)).is_opaque
 
 
 def can_change(value: Any) -> bool:
-    """Whether anything can be done to the object itself that another holder of it would notice."""
+    """Return whether the object itself can change in a way that other holders of it would notice."""
     if is_fixed(value):
         return False
-    # The parts of these are looked at on their own. A function that rebinds a cell changes the cell.
+    # The parts of these are separate objects. A function that rebinds a cell changes the cell.
     passive = (
         *(tuple, frozenset, types.MethodType, weakref.ReferenceType, types.FunctionType, types.CellType),
-        functools._lru_cache_wrapper,  # a cache of results, which a function is asked for
+        functools._lru_cache_wrapper,  # a cache of results
     )
     return not issubclass(type(value), passive)
 
@@ -151,7 +151,7 @@ def _attribute(value: Any, name: str) -> str | None:
 
 
 def attributes(value: Any) -> dict[str, Any] | None:
-    """The dict that holds the attributes of an object, or None."""
+    """Return the dict with the attributes of an object, or None."""
     try:
         found = object.__getattribute__(value, "__dict__")
     except (AttributeError, TypeError):
@@ -160,7 +160,7 @@ def attributes(value: Any) -> dict[str, Any] | None:
 
 
 def slots(value: Any) -> Iterator[tuple[str, Any]]:
-    """The attributes of an object that stand in slots."""
+    """Yield the attributes of an object that are stored in slots."""
     for name, member in kind_of(type(value)).slots:
         try:
             yield name, member.__get__(value)
@@ -169,7 +169,7 @@ def slots(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def parts(value: Any) -> Iterator[tuple[str, Any]]:
-    """What an object holds, each with the step that leads there."""
+    """Yield the parts of an object, each with the step that leads to it."""
     cls = type(value)
     if issubclass(cls, types.FunctionType):
         yield from zip((f".{name}" for name in value.__code__.co_freevars), value.__closure__ or (), strict=False)
@@ -219,11 +219,11 @@ def _items(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def reach(roots: Iterable[Any], but: frozenset[int] = frozenset()) -> dict[int, Reached]:
-    """All objects reachable from the roots, by id. What nothing can change is not looked into.
+    """Return all objects that can be reached from the roots, by id. Immutable objects are not followed.
 
     Args:
-        roots: Where to begin.
-        but: Ids of objects that are passed by, with what is reached through them alone.
+        roots: The objects to start from.
+        but: The ids of objects to leave out, with everything that is reached only through them.
     """
     found: dict[int, Reached] = {}
     waiting: list[Reached] = []
@@ -241,8 +241,8 @@ def reach(roots: Iterable[Any], but: frozenset[int] = frozenset()) -> dict[int, 
     return found
 
 
-def way_to(reached: Reached | None, names: dict[int, str]) -> str:
-    """The steps to an object, from the nearest thing that has a name."""
+def path_to(reached: Reached | None, names: dict[int, str]) -> str:
+    """Return the steps to an object, from the nearest object with a name."""
     steps: list[str] = []
     while reached is not None:
         known = names.get(id(reached.value))

@@ -1,14 +1,32 @@
-"""What verifying answers: a report of checks, as frozen values."""
+"""The report of `verify`: checks and their differences, as frozen values."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from shutil import get_terminal_size
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ramet._graph import Shown
+from ramet._report import (
+    Document,
+    Result,
+    Row,
+    Section,
+    Style,
+    Summarized,
+    attempt,
+    count,
+    escape,
+    has_color,
+    json_text,
+    more,
+    to_ansi,
+    to_html,
+    to_text,
+)
 from ramet.errors import VerifyError
 
 if TYPE_CHECKING:
@@ -18,25 +36,30 @@ __all__ = ["Check", "Difference", "Outcome", "Report", "VerifyError"]
 
 Outcome: TypeAlias = Literal["passed", "failed", "not run"]
 
-# Raised by one whenever a reader of the JSON would have to change.
-VERSION = 1
+# The mark of each outcome, and its meaning.
+_MARKS: Mapping[Outcome, tuple[str, Style]] = {
+    "passed": ("✓", "good"),
+    "failed": ("✗", "bad"),
+    "not run": ("-", "warning"),
+}
+_WIDTH = 120
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Difference(Shown):
-    """One thing that is not the same.
+class Difference(Summarized):
+    """One difference.
 
     Attributes:
-        path: where: an op, a variable, an attribute of an op (`block/dense.units`), or an output.
-        text: what, for a reader.
-        size: how far numbers are apart at most, relative to the largest number; None where that says nothing.
+        path: The path of an op, a variable, an attribute of an op (`block/dense.units`), or an output.
+        text: The difference in words.
+        size: The largest difference between numbers, relative to the largest number; None if it does not apply.
     """
 
     path: str
     text: str
     size: float | None = None
 
-    def _line(self) -> str:
+    def _summary(self) -> str:
         return f"at '{self.path}': {self.text}"
 
     def __str__(self) -> str:
@@ -44,19 +67,19 @@ class Difference(Shown):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Check(Shown):
-    """One thing verified.
+class Check(Summarized):
+    """The result of one check.
 
     Attributes:
-        name: of the check.
+        name: The name of the check.
         outcome: "passed", "failed" or "not run".
-        summary: what was compared, or how much of it differs, in a few words.
-        reason: why it was not run.
-        differences: the first three.
-        total: how many there are.
-        began: the first call whose value differs; None where the check has no calls to look at.
-        counts: how much was looked at, by name.
-        largest: the largest relative difference between numbers, where a tolerance was given and numbers were compared.
+        summary: The things compared, or how many of them differ, in a few words.
+        reason: The reason for not running it.
+        differences: The first three differences.
+        total: The number of differences.
+        began: The first call whose value differs; None for a check without calls.
+        counts: The number of things compared, by name.
+        largest: The largest relative difference between numbers, if a tolerance was given and numbers were compared.
     """
 
     name: str
@@ -69,23 +92,19 @@ class Check(Shown):
     counts: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     largest: float | None = None
 
-    def _line(self) -> str:
-        from ramet._verify.show import words
-
-        told = words(self)
-        return f"'{self.name}': {told}" if self.outcome == "not run" else f"'{self.name}': {self.outcome}, {told}"
+    def _summary(self) -> str:
+        outcome = "" if self.outcome == "not run" else f"{self.outcome}, "
+        return f"'{self.name}': {outcome}{_description(self)}"
 
     def __str__(self) -> str:
-        from ramet._verify.show import findings
-
-        return findings([self])
+        return _text([self])
 
     def __reduce__(self) -> tuple[object, ...]:
         # A read-only view cannot be pickled.
         return _revive, (self.to_data(),)
 
     def to_data(self) -> dict[str, Any]:
-        """The check as plain data, for JSON."""
+        """Return the check as plain data, for JSON."""
         differences = [{"path": one.path, "text": one.text, "size": one.size} for one in self.differences]
         return {
             "name": self.name,
@@ -95,7 +114,7 @@ class Check(Shown):
             "total": self.total,
             "differences": differences,
             "began": self.began,
-            "counts": dict(self.counts),
+            "counts": {name: int(number) for name, number in self.counts.items()},
             "largest": self.largest,
         }
 
@@ -107,15 +126,15 @@ def _revive(data: dict[str, Any]) -> Check:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Report(Shown):
-    """All that was verified: `report.ok`, `print(report)`, `report["state"]`, `report.to_json()`, `report.to_html()`.
+class Report(Result):
+    """The results of all checks: `report.ok`, `print(report)`, `report["state"]`, `report.to_json()`, `report.to_html()`.
 
     Attributes:
-        model: the name of the original.
-        twin: the name of the other.
-        checks: in the order they were run.
-        about: the backend, or the backends, and the tolerance, in words.
-        graphs: the original and the other as data, for a picture.
+        model: The name of the original.
+        twin: The name of the other model.
+        checks: The checks in the order in which they were run.
+        about: The backend or backends and the tolerance, in words.
+        graphs: Both models as data, for a picture.
     """
 
     model: str
@@ -126,7 +145,7 @@ class Report(Shown):
 
     @property
     def ok(self) -> bool:
-        """Whether no check failed, and at least one was run. What was not run says why: look at `checks`."""
+        """Whether no check failed and at least one was run. Checks that were not run have a `reason`."""
         return not self.failed and any(check.outcome == "passed" for check in self.checks)
 
     @property
@@ -147,46 +166,42 @@ class Report(Shown):
         return found
 
     def raise_if_failed(self) -> None:
-        """Raise a `VerifyError` that lists what differs, unless `ok`."""
+        """Raise a `VerifyError` that lists the differences, unless `ok`."""
         if self.ok:
             return
-        from ramet._verify.show import findings
-
         if not self.failed:
             raise VerifyError(
-                f"Cannot say whether '{self.twin}' is a twin of '{self.model}': no check could be run.",
+                f"Cannot verify '{self.twin}' against '{self.model}': no check could be run.",
                 found="; ".join(f"{check.name}: {check.reason}" for check in self.checks[:3]),
                 fix="pass example inputs, inputs=..., or choose other checks with only=.",
             )
         first = next((one.path for check in self.failed for one in check.differences), None)
-        count = f"{len(self.failed)} of {len(self.checks)} checks failed"
+        failed = f"{len(self.failed)} of {count(len(self.checks), 'check')} failed"
         raise VerifyError(
-            f"Cannot take '{self.twin}' for a twin of '{self.model}': {count}.",
-            found=findings(self.failed).replace("\n", "\n            "),
-            fix="make it with ramet.clone, or allow what is meant with tolerance= or skip=.",
+            f"Cannot accept '{self.twin}' as a twin of '{self.model}': {failed}.",
+            found=_text(self.failed).replace("\n", "\n            "),
+            fix="create it with ramet.clone, or allow the differences with tolerance= or skip=.",
             path=first,
         )
 
     def to_json(self, indent: int | None = 2) -> str:
-        """The report as JSON.
+        """Return the report as JSON: `{"ramet": "verify", "version": 1, ...}`.
 
-        An object with `ramet_report` (the version of this format, 1), `ok`, `model`, `twin`, `about`, and `checks`: a list
-        of objects with `name`, `outcome` ("passed", "failed", "not run"), `summary`, `reason`, `total` (how many
-        differences), `differences` (the first three: `path`, `text`, `size` or null), `began`, `counts` and `largest` (the largest relative difference,
-        where a tolerance was given; else null).
+        It has `ok`, `model`, `twin`, `about`, and `checks`: a list of objects with `name`, `outcome` ("passed", "failed",
+        "not run"), `summary`, `reason`, `total` (the number of differences), `differences` (the first three: `path`, `text`,
+        `size` or null), `began`, `counts` and `largest` (the largest relative difference if a tolerance was given, else null).
         """
-        data = {
-            "ramet_report": VERSION,
+        fields = {
             "ok": self.ok,
             "model": self.model,
             "twin": self.twin,
             "about": self.about,
             "checks": [check.to_data() for check in self.checks],
         }
-        return json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False, default=str)
+        return json_text("verify", fields, indent=indent)
 
     def to_html(self) -> str:
-        """A page that works from disk: the models on one picture, opened at the first value that differs.
+        """Return a page that works from disk: both models in one picture, opened at the first value that differs.
 
         `ramet.draw(model, report=report)` has the histograms of the weights as well.
         """
@@ -194,22 +209,64 @@ class Report(Shown):
 
         return picture_of(self).to_html()
 
+    def to_text(self) -> str:
+        """Return the report as plain text."""
+        return to_text(self.__report__(), width=_WIDTH)
+
     def __str__(self) -> str:
-        from ramet._verify.show import printed
+        """Return the text, in color if standard output is a terminal."""
+        if not has_color(sys.stdout):
+            return self.to_text()
+        return to_ansi(self.__report__(), width=get_terminal_size().columns)
 
-        return printed(self)
+    def _summary(self) -> str:
+        numbers = Counter(check.outcome for check in self.checks)
+        counts = ", ".join(f"{numbers[outcome]} {outcome}" for outcome in _MARKS if numbers[outcome])
+        verdict = "is a twin of" if self.ok else "is not a twin of" if self.failed else "could not be compared with"
+        return f"'{self.twin}' {verdict} '{self.model}': {counts}"
 
-    def __rich__(self) -> Any:
-        from ramet._verify.show import table
-
-        return table(self)
-
-    def _line(self) -> str:
-        from ramet._verify.show import headline
-
-        return headline(self)
+    def __report__(self) -> Document:
+        rows = tuple(_row(check) for check in self.checks)
+        about = (self.about,) if self.about else ()
+        style: Style = "good" if self.ok else "bad"
+        return Document(self._summary(), (Section(rows=rows),) if rows else (), style=style, about=about)
 
     def _html(self) -> str:
-        from ramet._verify.show import html
+        """Return the table, and below it the picture of the differences if a check failed."""
+        picture = None
+        if self.failed and self.graphs is not None:
+            from ramet._verify.picture import picture_of
 
-        return html(self)
+            # A picture that fails costs the picture, and not the table.
+            picture = attempt(lambda: picture_of(self)._repr_html_() or "")
+        return f"<div>{to_html(self.__report__())}{picture or ''}</div>"
+
+
+def _row(check: Check) -> Row:
+    style: Style = "dim" if check.outcome == "not run" else ""
+    details = tuple(Row((text,), style="dim") for text in _details(check))
+    if check.began is not None:
+        details += (Row((f"differences begin at {check.began}",), style="title"),)
+    mark, mark_style = _MARKS[check.outcome]
+    return Row((check.name, _description(check)), mark, style, mark_style, details)
+
+
+def _description(check: Check) -> str:
+    if check.outcome == "not run":
+        return f"not run: {check.reason}"
+    distance = "" if check.largest is None else f"; largest relative difference: {check.largest:.2g}"
+    return check.summary + distance
+
+
+def _details(check: Check) -> list[str]:
+    rest = check.total - len(check.differences)
+    return [*map(str, check.differences), *([more(rest)] if rest > 0 else [])]
+
+
+def _text(checks: Iterable[Check]) -> str:
+    """Return the checks with their details, as indented text."""
+    lines = []
+    for check in checks:
+        lines += [f"{check.name}: {_description(check)}", *(f"  {text}" for text in _details(check))]
+        lines += [f"  differences begin at {check.began}"] if check.began is not None else []
+    return "\n".join(map(escape, lines))

@@ -1,4 +1,4 @@
-"""Running a model from a known start, and what came of it."""
+"""Run a model from a known state, and compare the results of two runs."""
 
 from __future__ import annotations
 
@@ -11,27 +11,37 @@ from typing import TYPE_CHECKING, Any
 import keras
 import numpy as np
 
-from ramet._keras import arrays_of, is_concrete, is_live, mask_of, run_and_differentiate, structure, views_of, watched
+from ramet._keras import (
+    arrays_of,
+    is_concrete,
+    is_live,
+    mask_of,
+    run_and_differentiate,
+    structure,
+    views_of,
+    watch_calls,
+)
 from ramet._verify.compare import Copies, differ, measured
 from ramet._verify.report import Difference
+from ramet._verify.side import Side, variables_by_path
 
 if TYPE_CHECKING:
-    from ramet._verify.cases import Case
-    from ramet._verify.pair import Pair, Side
+    from ramet._verify.inputs import Case
+    from ramet._verify.pair import Pair
 
 
 @dataclass
 class Result:
-    """What one run gave: outputs and, after a training call, the state; or an error.
+    """The result of one run: outputs and, after a training call, the state; or an error.
 
     Attributes:
-        outputs: The arrays of each output, by its place in what the model returns.
+        outputs: The arrays of each output, by its position in the structure that the model returns.
         state: The variables after a training call.
-        steps: The calls of the run with their masks, if they were heard.
-        like: What the model returned, with empty arrays of the shapes of its tensors.
-        gradients: The derivatives of a number made from the outputs, by the path of the variable, if they were wanted;
-            or the error, if the run cannot be differentiated.
-        error: What the model raised.
+        steps: The calls of the run with their masks, if they were recorded.
+        like: The structure that the model returned, with empty arrays of the same shapes.
+        gradients: The gradients of a weighted sum of the outputs, by the path of the variable, if they were requested; or
+            the error, if the run cannot be differentiated.
+        error: The error that the model raised.
     """
 
     outputs: dict[str, list[Any]] = field(default_factory=dict)
@@ -52,17 +62,17 @@ class Step:
 
 
 def run(pair: Pair, side: Side, case: Case, *, training: bool = False) -> Result:
-    """Call one of the models, from the state in which verifying found it."""
+    """Call one of the models from its initial state."""
     result = Result()
     # The checks of masks and gradients read their values from this run instead of running the models again.
-    hears = case.trains and not training
+    records = case.trains and not training
     differentiates = pair.differentiates and case.is_first and not training and side.model.trainable_variables
 
     def call() -> Any:
         return side.model(*case.args, training=training, **case.kwargs)
 
-    def heard() -> Any:
-        with watched(_listener(side, result.steps, values=False)) if hears else contextlib.nullcontext():
+    def recorded_call() -> Any:
+        with watch_calls(_recorder(side, result.steps, values=False)) if records else contextlib.nullcontext():
             return call()
 
     def again() -> Any:
@@ -74,14 +84,14 @@ def run(pair: Pair, side: Side, case: Case, *, training: bool = False) -> Result
         try:
             if differentiates:
                 returned, found = run_and_differentiate(
-                    side.model, heard, again, lambda outputs: _number(outputs, pair.seed)
+                    side.model, recorded_call, again, lambda outputs: _weighted_sum(outputs, pair.seed)
                 )
                 result.gradients = found if isinstance(found, Exception) else _by_variable(side, found)
             else:
-                returned = heard()
+                returned = recorded_call()
             result.outputs = by_path(returned)
             result.like = keras.tree.map_structure(_like, returned)
-        except Exception as error:  # noqa: BLE001  # a model may raise anything, and that is an answer
+        except Exception as error:  # noqa: BLE001  # a model may raise anything, and that is a result
             result.error = error
             return result
         if training:
@@ -89,8 +99,8 @@ def run(pair: Pair, side: Side, case: Case, *, training: bool = False) -> Result
     return result
 
 
-def _number(outputs: Any, seed: int) -> Any:
-    """One number that depends on every output: their sum, each entry with a weight of its own."""
+def _weighted_sum(outputs: Any, seed: int) -> Any:
+    """Return one number that depends on every output: their sum, each entry with its own weight."""
     rng = np.random.default_rng(seed)
     total: Any = None
     for output in keras.tree.flatten(outputs):
@@ -99,7 +109,7 @@ def _number(outputs: Any, seed: int) -> Any:
             part = keras.ops.sum(keras.ops.multiply(keras.ops.cast(output, "float32"), weights))
             total = part if total is None else total + part
     if total is None:
-        raise ValueError("no output holds floating-point numbers")
+        raise ValueError("no output contains floating-point numbers")
     return total
 
 
@@ -113,16 +123,16 @@ def _by_variable(side: Side, found: list[Any]) -> dict[str, list[Any]]:
 
 
 def _like(value: Any) -> Any:
-    """An array of the shape of a tensor, without memory of its own; other values as they are."""
+    """Return an array of the shape of a tensor, without memory of its own; other values unchanged."""
     shape = getattr(value, "shape", None)
     return value if shape is None else np.broadcast_to(np.float32(0), tuple(shape))
 
 
-def _listener(side: Side, steps: list[Step], *, values: bool) -> Callable[[Any, Any], None]:
-    """What to call with every op and its outputs, to have them noted as steps."""
+def _recorder(side: Side, steps: list[Step], *, values: bool) -> Callable[[Any, Any], None]:
+    """Return a function that is called with every op and its outputs, and records them as steps."""
     numbers: dict[str, int] = {}
 
-    def hear(op: Any, outputs: Any) -> None:
+    def record(op: Any, outputs: Any) -> None:
         flat = [value for value in keras.tree.flatten(outputs) if keras.ops.is_tensor(value)]
         if not all(map(is_concrete, flat)):
             return
@@ -132,36 +142,36 @@ def _listener(side: Side, steps: list[Step], *, values: bool) -> Callable[[Any, 
         held = [arrays_of(value) for value in flat] if values else []
         steps.append(Step(name, held, [arrays_of(mask_of(value)) for value in flat]))
 
-    return hear
+    return record
 
 
 def trace(pair: Pair, side: Side, case: Case, *, training: bool = False) -> list[Step]:
-    """Every call of a run with its values and masks, inner calls before the ones around them."""
+    """Return every call of a run with its values and masks, inner calls before outer ones."""
     steps: list[Step] = []
-    with quiet(), watched(_listener(side, steps, values=True)):
+    with quiet(), watch_calls(_recorder(side, steps, values=True)):
         pair.begin()
         try:
             side.model(*case.args, training=training, **case.kwargs)
-        except Exception:  # noqa: BLE001  # what was heard before it is the answer
+        except Exception:  # noqa: BLE001  # the calls before the error are the result
             return steps
     return steps
 
 
-def where_it_began(pair: Pair, case: Case, *, training: bool = False) -> str | None:
-    """The first call whose value differs, in the order of running."""
+def first_difference(pair: Pair, case: Case, *, training: bool = False) -> str | None:
+    """Return the first call whose value differs, in the order in which calls are run."""
     ours, theirs = (trace(pair, side, case, training=training) for side in (pair.ours, pair.theirs))
     for mine, yours in zip(ours, theirs, strict=False):
         if mine.path != yours.path:
-            return f"{mine.path} (the other runs {yours.path} there)"
+            return f"{mine.path} (the other model calls {yours.path} there)"
         if any(differences(mine.path, mine.values, yours.values, measured(pair.tolerance))):
             return mine.path
     return None
 
 
 def differences(path: str, ours: list[Any], theirs: list[Any], tolerance: Any) -> Iterator[Difference]:
-    """What differs between two lists of values, each a list of arrays."""
+    """Yield the differences between two lists of values, each a list of arrays."""
     if [len(value) for value in ours] != [len(value) for value in theirs]:
-        yield Difference(path, f"{len(ours)} values became {len(theirs)}, or other kinds of them")
+        yield Difference(path, f"{len(ours)} values became {len(theirs)}, or their kinds differ")
         return
     for mine, yours in zip(ours, theirs, strict=True):
         for a, b in zip(mine, yours, strict=True):
@@ -173,10 +183,10 @@ def differences(path: str, ours: list[Any], theirs: list[Any], tolerance: Any) -
 def compare_by_path(
     ours: dict[str, list[Any]], theirs: dict[str, list[Any]], tolerance: Any, note: str = ""
 ) -> Iterator[Difference]:
-    """What differs between values by path."""
+    """Yield the differences between two dicts of values by path."""
     for path, arrays in ours.items():
         if path not in theirs:
-            yield Difference(path, f"{note}is not there")
+            yield Difference(path, f"{note}missing")
         elif len(arrays) != len(theirs[path]):
             yield Difference(path, f"{note}a value of another kind")
         else:
@@ -186,11 +196,11 @@ def compare_by_path(
                     yield found
     for path in theirs:
         if path not in ours:
-            yield Difference(path, f"{note}is new")
+            yield Difference(path, f"{note}new")
 
 
 def by_path(outputs: Any) -> dict[str, list[Any]]:
-    """The outputs by their place in the structure that a model returns."""
+    """Return the outputs by their position in the structure that a model returns."""
     found: dict[str, list[Any]] = {}
     waiting = [("outputs", outputs)]
     while waiting:
@@ -205,16 +215,14 @@ def by_path(outputs: Any) -> dict[str, list[Any]]:
 
 
 def state_of(side: Side, copies: Copies | None = None) -> dict[str, list[Any]]:
-    """The values of all variables of a model right now, those made since it was first looked at included.
+    """Return the current values of all variables of a model, including those created since the comparison began.
 
     Args:
         side: The model.
-        copies: Where to keep them. Without it, they are read at once: on torch they change with the variables.
+        copies: Keeps copies of the values. Without it, values must be read at once: on torch they change with the variables.
     """
-    from ramet._verify.variables import variables_by_path
-
     found = {}
-    for path, variable in variables_by_path(side.model, side.places).items():
+    for path, variable in variables_by_path(side.model, side.locations).items():
         arrays = views_of(variable)
         keeps = copies is not None and is_live(structure.value_of(variable))
         found[path] = [copies.of(array) for array in arrays] if copies is not None and keeps else arrays
@@ -222,7 +230,7 @@ def state_of(side: Side, copies: Copies | None = None) -> dict[str, list[Any]]:
 
 
 class quiet(warnings.catch_warnings):  # noqa: N801  # read as a statement: with quiet()
-    """What a model warns of when it runs, it has told its user before."""
+    """Ignore warnings: the user has seen them when the model was run before."""
 
     def __enter__(self) -> Any:
         entered = super().__enter__()

@@ -1,4 +1,4 @@
-"""JAX: new arrays in the place of old ones, whose buffers are used again where nobody else holds them."""
+"""The update of `sync` on JAX: new arrays, which reuse the buffers of the old ones if nothing else holds them."""
 
 from __future__ import annotations
 
@@ -9,27 +9,25 @@ import jax
 import jax.numpy as jnp
 
 from ramet._keras import names
-from ramet._weights.loop import settled_values, values_to_read
+from ramet._weights.variables import read_values, settle_values
 from ramet.errors import StateElsewhereError
-
-__all__ = ["array_like", "blend"]
 
 
 def blend(sources: list[Any], targets: list[Any], tau: float) -> None:
-    """Move the values of some variables towards those of others, in one compiled call."""
-    theirs = values_to_read(sources, "sync")
-    ours = settled_values(targets, "sync")
+    """Update all target variables in one compiled call."""
+    theirs = read_values(sources, "sync")
+    ours = settle_values(targets, "sync")
     shardings = [value.sharding for value in ours]
     theirs = [
         value if value.sharding == sharding else jax.device_put(value, sharding)
         for value, sharding in zip(theirs, shardings, strict=True)
     ]
     steps = _hard if tau == 1 else _soft
-    step = steps[0] if _are_ours_alone(ours) else steps[1]
+    step = steps[0] if _held_by_variables_only(ours) else steps[1]
     new = step(theirs, ours, tau)
     if isinstance(new[0], jax.core.Tracer):
         raise StateElsewhereError(
-            "Cannot sync inside a function that JAX compiles: variables cannot be written there.",
+            "Cannot sync inside a function that JAX compiles: variables cannot be assigned there.",
             fix="sync after the step, in a callback, or under keras.StatelessScope.",
         )
     for variable, value, sharding in zip(targets, new, shardings, strict=True):
@@ -37,13 +35,13 @@ def blend(sources: list[Any], targets: list[Any], tau: float) -> None:
 
 
 def array_like(value: Any, old: Any) -> Any:
-    """A new array of the same values, with the dtype, device and sharding of another."""
+    """Return a new array of the same values, with the dtype, device and sharding of another."""
     new = jnp.array(value, dtype=old.dtype, copy=True)
     return new if new.sharding == old.sharding else jax.device_put(new, old.sharding)
 
 
 def _copy_all(sources: list[Any], targets: list[Any], tau: Any) -> list[Any]:
-    # Without the copy, JAX would hand on the buffers of the source, which Keras' train step donates.
+    # Without the copy, JAX would return the buffers of the source, which Keras' train step donates.
     return [jnp.array(s, dtype=t.dtype, copy=True) for s, t in zip(sources, targets, strict=True)]
 
 
@@ -59,26 +57,26 @@ def _blend(source: Any, target: Any, tau: Any) -> Any:
     return (old + tau * (source.astype(wide) - old)).astype(target.dtype)
 
 
-# The first of each gives the targets' buffers away. They are arguments even where they are not read.
+# The first of each donates the buffers of the targets, which are therefore arguments even if they are not read.
 _hard = (jax.jit(_copy_all, donate_argnums=1, keep_unused=True), jax.jit(_copy_all))
 _soft = (jax.jit(_blend_all, donate_argnums=1), jax.jit(_blend_all))
 
 
 class _Holder:
-    """Holds a value as a variable does."""
+    """An object that holds a value as a variable does."""
 
     value: object = None
 
 
-def _are_ours_alone(values: list[Any]) -> bool:
-    """Whether nothing but its variable, and this list, holds each array.
+def _held_by_variables_only(values: list[Any]) -> bool:
+    """Return whether nothing but its variable and this list holds each array.
 
-    An array that is donated is gone for everybody: the user who keeps it, or another variable it was assigned to.
+    A donated array is gone for everybody: for a user who keeps it, and for another variable that it was assigned to.
     """
     holder = _Holder()
     holder.value = object()
-    return _most_held(values) <= _most_held([holder.value])
+    return _max_references(values) <= _max_references([holder.value])
 
 
-def _most_held(values: list[Any]) -> int:
+def _max_references(values: list[Any]) -> int:
     return max(map(sys.getrefcount, values))

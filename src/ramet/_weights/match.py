@@ -1,32 +1,37 @@
-"""Which weight of one model is which of another: by path, by order, or by the end of the path."""
+"""The options of `transfer` about paths: matching weights by path, order or end of the path, `rename=` and `select=`."""
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from fnmatch import fnmatchcase
+from typing import Any, Literal, TypeAlias
 
-__all__ = ["How", "Match", "Slot", "automatic_stem", "guess_stem", "match"]
+from ramet._keras import capture_model, locations_below
+from ramet._select import find
+from ramet.errors import ArgumentError, shown
 
 How: TypeAlias = Literal["path", "rename", "order", "end"]
+Rename: TypeAlias = Mapping[str, str] | Callable[[str], str]
 
 _NUMBER = re.compile(r"_\d+$")
-# How many levels deeper one of two models may stand for their paths to end alike.
-_DEEPER = 32
+# Paths are matched by their ends if one model is nested at most this many levels deeper than the other.
+_MAX_DEPTH = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
-    """The place of one weight.
+class WeightInfo:
+    """The description of one weight.
 
     Attributes:
-        owner: the path of the op it belongs to; empty for the root.
-        name: its own.
-        shape: of what it holds.
-        dtype: of what it holds.
-        class_name: of the op, where that is known.
-        stem: the owner's path, with `_#` for the numbers in names that Keras gave.
+        owner: The path of the op it belongs to; empty for the root.
+        name: Its own name.
+        shape: Its shape.
+        dtype: Its dtype.
+        class_name: The class of the op, if known.
+        stem: The owner's path, with `_#` for the numbers in names that Keras generated.
     """
 
     owner: str
@@ -44,14 +49,14 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A weight of the source, and how it was found to be the one that is meant."""
+    """A weight of the source, and how it was matched."""
 
-    source: Slot
+    source: WeightInfo
     how: How
 
 
 def automatic_stem(name: str) -> str:
-    """A name that Keras gave, without its number.
+    """Return a name that Keras generated without its number.
 
     >>> automatic_stem("dense_17"), automatic_stem("dense")
     ('dense_#', 'dense_#')
@@ -59,8 +64,18 @@ def automatic_stem(name: str) -> str:
     return f"{_NUMBER.sub('', name)}_#"
 
 
+def is_automatic(name: str, class_name: str) -> bool:
+    """Return whether a name is one that Keras generates: that of the class, and a number.
+
+    >>> is_automatic("conv2d_3", "Conv2D"), is_automatic("head", "Dense")
+    (True, False)
+    """
+    stem = automatic_stem(name).removesuffix("_#")
+    return stem.replace("_", "") == "".join(filter(str.isalnum, class_name)).lower()
+
+
 def guess_stem(owner: str, automatic: Iterable[str]) -> str:
-    """The stem of a path whose ops are not known: names that end in a number and are automatic on the other side.
+    """Return the stem of a path whose ops are unknown: names that the other side has as generated names count as such.
 
     >>> guess_stem("block_1/dense_3", {"dense_#"})
     'block_1/dense_#'
@@ -70,40 +85,40 @@ def guess_stem(owner: str, automatic: Iterable[str]) -> str:
     return "/".join(stem if stem in known else part for part, stem in stems)
 
 
-def match(sources: list[Slot], targets: list[Slot], renamed: Mapping[str, str]) -> dict[str, Match]:
-    """The match of each weight of the target that has one, by its path.
+def match(sources: list[WeightInfo], targets: list[WeightInfo], renamed: Mapping[str, str]) -> dict[str, Match]:
+    """Return the match of each weight of the target that has one, by path.
 
     Args:
-        sources: All weights there are.
-        targets: All weights wanted.
-        renamed: The path on the target's side of each source that the user renamed.
+        sources: The weights of the source.
+        targets: The weights of the target.
+        renamed: By the path of a weight of the source that the user renamed, its path in the target.
     """
-    known = {slot.path for slot in targets}
+    known = {weight.path for weight in targets}
     found: dict[str, Match] = {}
     rest = []
-    for slot in sources:
-        if slot.path not in renamed:
-            rest.append(slot)
-        elif renamed[slot.path] in known:
-            found[renamed[slot.path]] = Match(slot, "rename")
+    for weight in sources:
+        if weight.path not in renamed:
+            rest.append(weight)
+        elif renamed[weight.path] in known:
+            found[renamed[weight.path]] = Match(weight, "rename")
     for how, pairs in (("order", _by_order), ("path", _by_path), ("end", _by_end)):
         used = {one.source.path for one in found.values()}
-        ours = [slot for slot in rest if slot.path not in used]
-        theirs = [slot for slot in targets if slot.path not in found]
+        ours = [weight for weight in rest if weight.path not in used]
+        theirs = [weight for weight in targets if weight.path not in found]
         found |= {target.path: Match(source, how) for source, target in pairs(ours, theirs)}  # type: ignore[arg-type]  # as listed above
     return found
 
 
-def _by_path(sources: list[Slot], targets: list[Slot]) -> Iterator[tuple[Slot, Slot]]:
-    by_path = {slot.path: slot for slot in sources}
-    yield from ((by_path[slot.path], slot) for slot in targets if slot.path in by_path)
+def _by_path(sources: list[WeightInfo], targets: list[WeightInfo]) -> Iterator[tuple[WeightInfo, WeightInfo]]:
+    by_path = {weight.path: weight for weight in sources}
+    yield from ((by_path[weight.path], weight) for weight in targets if weight.path in by_path)
 
 
-def _by_order(sources: list[Slot], targets: list[Slot]) -> Iterator[tuple[Slot, Slot]]:
-    """Ops that Keras named and numbered, where both sides have as many, alike one by one, under other numbers.
+def _by_order(sources: list[WeightInfo], targets: list[WeightInfo]) -> Iterator[tuple[WeightInfo, WeightInfo]]:
+    """Yield the weights of ops with generated names if both sides have equally many, pairwise alike, with other numbers.
 
-    Two models of one architecture, built after each other, have `dense, dense_1` and `dense_2, dense_3`, or, worse,
-    `dense_1, dense_2` and `dense_2, dense_3`: by path, a layer would get the weights of its neighbour.
+    Two models of one architecture, built one after the other, have `dense, dense_1` and `dense_2, dense_3`, or, worse,
+    `dense_1, dense_2` and `dense_2, dense_3`: matched by path, a layer would get the weights of its neighbor.
     """
     ours, theirs = _by_stem(sources), _by_stem(targets)
     for stem, wanted in theirs.items():
@@ -111,11 +126,11 @@ def _by_order(sources: list[Slot], targets: list[Slot]) -> Iterator[tuple[Slot, 
         alike = len(there) == len(wanted) and there.keys() != wanted.keys()
         if alike and all(map(_are_alike, there.values(), wanted.values())):
             for mine, yours in zip(there.values(), wanted.values(), strict=True):
-                yield from zip(mine, yours, strict=True)
+                yield from _by_name(mine, yours)
 
 
-def _by_end(sources: list[Slot], targets: list[Slot]) -> Iterator[tuple[Slot, Slot]]:
-    """Ops whose path is the end of another's, as when one of the models stands deeper, where only one comes in question."""
+def _by_end(sources: list[WeightInfo], targets: list[WeightInfo]) -> Iterator[tuple[WeightInfo, WeightInfo]]:
+    """Yield the weights of ops whose path is the end of another's, if no other op matches; one model is nested deeper."""
     ours, theirs = _by_owner(sources), _by_owner(targets)
     edges = {(owner, owner[cut:]) for owner in ours for cut in _cuts(owner) if owner[cut:] in theirs}
     edges |= {(owner[cut:], owner) for owner in theirs for cut in _cuts(owner) if owner[cut:] in ours}
@@ -126,38 +141,172 @@ def _by_end(sources: list[Slot], targets: list[Slot]) -> Iterator[tuple[Slot, Sl
             counts[side, owner] = counts.get((side, owner), 0) + 1
     for mine, yours in fitting:
         if counts[0, mine] == 1 and counts[1, yours] == 1:
-            yield from zip(ours[mine], theirs[yours], strict=True)
+            yield from _by_name(ours[mine], theirs[yours])
 
 
 def _cuts(owner: str) -> Iterator[int]:
-    """Where the shorter ends of a path begin."""
-    place = owner.find("/")
-    for _ in range(_DEEPER):
-        if place < 0:
+    """Yield the positions at which the shorter ends of a path begin."""
+    position = owner.find("/")
+    for _ in range(_MAX_DEPTH):
+        if position < 0:
             return
-        yield place + 1
-        place = owner.find("/", place + 1)
+        yield position + 1
+        position = owner.find("/", position + 1)
 
 
-def _by_owner(slots: list[Slot]) -> dict[str, list[Slot]]:
-    found: dict[str, list[Slot]] = {}
-    for slot in slots:
-        if slot.owner:
-            found.setdefault(slot.owner, []).append(slot)
+def _by_owner(weights: list[WeightInfo]) -> dict[str, list[WeightInfo]]:
+    found: dict[str, list[WeightInfo]] = {}
+    for weight in weights:
+        if weight.owner:
+            found.setdefault(weight.owner, []).append(weight)
     return found
 
 
-def _by_stem(slots: list[Slot]) -> dict[str, dict[str, list[Slot]]]:
-    found: dict[str, dict[str, list[Slot]]] = {}
-    for owner, owned in _by_owner(slots).items():
+def _by_stem(weights: list[WeightInfo]) -> dict[str, dict[str, list[WeightInfo]]]:
+    found: dict[str, dict[str, list[WeightInfo]]] = {}
+    for owner, owned in _by_owner(weights).items():
         if "_#" in owned[0].stem:
             found.setdefault(owned[0].stem, {})[owner] = owned
     return found
 
 
-def _are_alike(ours: list[Slot], theirs: list[Slot]) -> bool:
-    """Whether two ops own the same weights: names, shapes, and class where it is known."""
+def _are_alike(ours: list[WeightInfo], theirs: list[WeightInfo]) -> bool:
+    """Return whether two ops own the same weights: names, shapes, and classes as far as known."""
     classes = {ours[0].class_name, theirs[0].class_name} - {None}
-    return len(classes) <= 1 and [(slot.name, slot.shape) for slot in ours] == [
-        (slot.name, slot.shape) for slot in theirs
-    ]
+    shapes = [{weight.name: weight.shape for weight in weights} for weights in (ours, theirs)]
+    return len(classes) <= 1 and shapes[0] == shapes[1]
+
+
+def _by_name(ours: list[WeightInfo], theirs: list[WeightInfo]) -> Iterator[tuple[WeightInfo, WeightInfo]]:
+    """Yield the weights of two alike ops in pairs. A file may list them in another order than a model."""
+    by_name = {weight.name: weight for weight in ours}
+    yield from ((by_name[weight.name], weight) for weight in theirs)
+
+
+def renamed_paths(paths: Iterable[str], rename: Rename | None) -> dict[str, str]:
+    """Return the new path of each path that `rename=` changes.
+
+    A rule of a mapping applies to a path or to the beginning of one. A `*` in it matches any characters of one part, and
+    the `*`s of the new path stand for the same characters, in order. The first rule that matches is applied. The empty
+    string is the beginning of every path.
+
+    >>> renamed_paths(["encoder/dense/kernel", "head/bias"], {"encoder": "backbone"})
+    {'encoder/dense/kernel': 'backbone/dense/kernel'}
+    >>> renamed_paths(["block_1/kernel", "block_2/kernel"], {"block_*": "stage_*/conv"})
+    {'block_1/kernel': 'stage_1/conv/kernel', 'block_2/kernel': 'stage_2/conv/kernel'}
+    >>> renamed_paths(["dense/kernel"], {"": "backbone"})
+    {'dense/kernel': 'backbone/dense/kernel'}
+    >>> renamed_paths(["a/kernel"], lambda path: path.replace("a", "b"))
+    {'a/kernel': 'b/kernel'}
+    """
+    if rename is None:
+        return {}
+    if not isinstance(rename, Mapping) and not callable(rename):
+        raise ArgumentError(
+            f"Cannot transfer with rename={shown(rename)}: it is neither a dict nor a function.",
+            expected="a dict from old to new paths, or a function from an old path to a new one",
+            found=f"an object of class {type(rename).__name__}",
+            fix="pass rename={'old/path': 'new/path'}.",
+        )
+    paths = list(paths)
+    new = _by_rules(paths, rename) if isinstance(rename, Mapping) else {path: rename(path) for path in paths}
+    for path, name in new.items():
+        if not isinstance(name, str):
+            raise ArgumentError(
+                f"Cannot rename '{path}' to {name!r}: it is not a path.",
+                fix="return a string from the function.",
+                path=path,
+            )
+    _check_distinct(new)
+    return {path: name for path, name in new.items() if name != path}
+
+
+def _by_rules(paths: list[str], rules: Mapping[str, str]) -> dict[str, str]:
+    compiled = [(rule, _pattern(rule, new), new.strip("/")) for rule, new in rules.items()]
+    used: set[str] = set()
+    found: dict[str, str] = {}
+    for path in paths:
+        for rule, pattern, new in compiled:
+            matched = pattern.fullmatch(f"/{path}")
+            if matched is None:
+                continue
+            used.add(rule)
+            *stars, rest = matched.groups()
+            parts = new.split("*")
+            name = parts[0] + "".join(star + part for star, part in zip(stars, parts[1:], strict=False))
+            found[path] = f"{name}{rest or ''}".lstrip("/")
+            break
+    for rule in rules:
+        if rule not in used:
+            known = list(dict.fromkeys(part for path in paths for part in (path, path.rpartition("/")[0]) if part))
+            raise ArgumentError(
+                f"Cannot rename '{rule}': no weight of the source has a path that begins with it.",
+                closest=difflib.get_close_matches(rule, known[:5000], n=3),
+                fix="pass a path, or the beginning of one up to a '/'.",
+                path=rule,
+            )
+    return found
+
+
+def _pattern(rule: object, new: object) -> re.Pattern[str]:
+    if not isinstance(rule, str) or not isinstance(new, str):
+        raise ArgumentError(f"Cannot rename {rule!r} to {new!r}: paths are strings.", fix="pass strings.")
+    stars = rule.count("*")
+    if new.count("*") > stars:
+        raise ArgumentError(
+            f"Cannot rename '{rule}' to '{new}': the new path has more '*' than the old one.",
+            fix="use at most as many '*' in the new path as in the old one.",
+        )
+    # A path is matched with a leading '/', so that the empty rule matches every path.
+    beginning = f"/{rule.strip('/')}".rstrip("/")
+    return re.compile("([^/]*)".join(map(re.escape, beginning.split("*"))) + "(/.*)?", re.DOTALL)
+
+
+def _check_distinct(new: Mapping[str, str]) -> None:
+    first: dict[str, str] = {}
+    for path, name in new.items():
+        other = first.setdefault(name, path)
+        if other != path:
+            raise ArgumentError(
+                f"Cannot rename '{other}' and '{path}' to '{name}': one path cannot get the weights of both.",
+                fix="choose different new paths.",
+                path=name,
+            )
+
+
+def selected_paths(target: Any, weights: list[WeightInfo], select: Any) -> set[str]:
+    """Return the paths of the selected weights; all of them without a selection.
+
+    Args:
+        target: The live model.
+        weights: Its weights.
+        select: A glob over paths of weights or ops (without a `/`, over their last parts), or a selector of ops.
+    """
+    if select is None:
+        return {weight.path for weight in weights}
+    if isinstance(select, str):
+        found = {weight.path for weight in weights if _matches(weight, select)}
+    else:
+        live = {location.path: location.op for location in locations_below(target)}
+        chosen = {one.path for one in find(capture_model(target), select, live)}
+        found = {weight.path for weight in weights if any(owner in chosen for owner in _owners(weight))}
+    if not found:
+        raise ArgumentError(
+            f"Cannot transfer to '{target.name}': select={select!r} matches none of its weights.",
+            fix="list the paths with print(ramet.capture(model)).",
+        )
+    return found
+
+
+def _matches(weight: WeightInfo, glob: str) -> bool:
+    paths = [weight.path, *_owners(weight)]
+    return any(fnmatchcase(path if "/" in glob else path.rpartition("/")[2], glob) for path in paths)
+
+
+def _owners(weight: WeightInfo) -> list[str]:
+    """Return the paths of the op of a weight and of the ops around it."""
+    owner, found = weight.owner, []
+    while owner:
+        found.append(owner)
+        owner = owner.rpartition("/")[0]
+    return found

@@ -1,19 +1,32 @@
-"""An array made to fit another shape, by a policy: what is kept, and what stands where nothing was."""
+"""Policies that adapt an array to another shape, and the axes of weights that hold several parts in a row.
+
+The gates of an LSTM, for example, are in a row along one axis. Zeros at the end of the axis would shift the parts against each
+other, so each part is adapted on its own; where that is not possible, the weight is not adapted at all.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+import keras
 import numpy as np
+from keras import layers
 
+from ramet._keras import locations_below, structure
 from ramet.errors import ArgumentError, WeightsDoNotFitError, shown
-
-__all__ = ["POLICIES", "adapt", "check_policy", "is_inexact"]
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 POLICIES = ("refuse", "slice", "pad", "mean", "repeat", "fresh")
+
+_GATED = {"kernel", "recurrent_kernel", "bias"}
+_CONVOLUTIONS = (layers.Conv1D, layers.Conv2D, layers.Conv3D)
+_DEPTHWISE = (layers.DepthwiseConv1D, layers.DepthwiseConv2D)
+_SEPARABLE = (layers.SeparableConv1D, layers.SeparableConv2D)
+_CONV_LSTM = layers.ConvLSTM1D.__mro__[1]
+# Operations that place values of several axes or tensors in a row.
+_MERGING = frozenset({"Flatten", "Reshape", "Ravel", "Concatenate", "Hstack", "Stack"})
 
 
 def adapt(
@@ -25,23 +38,23 @@ def adapt(
     path: str = "",
     blocks: Mapping[int, int] | None = None,
 ) -> Array:
-    """The array in another shape, in its own dtype; the array itself where it has that shape already.
+    """Return an array adapted to another shape, in its own dtype; the array itself if it has that shape already.
 
-    The axes that differ are adapted one after the other, the first one first. The array passed in is not changed.
+    The axes that differ are adapted in order. The given array is not changed.
 
     Args:
-        value: What there is.
-        shape: What is wanted, with as many axes.
-        policy: `"refuse"`: no other shape. `"slice"`: the first ones, to shrink only. `"pad"`: zeros after the old
-            ones, to grow only. `"mean"`: the old ones, then their mean; to shrink, the mean of all in every place.
-            `"repeat"`: the old ones over and over; to shrink, the first ones. `"fresh"`: nothing of the old, but `fresh`.
-        fresh: What `"fresh"` gives; newly initialised values of the wanted shape.
-        path: Where the array stands, for messages.
-        blocks: By axis, the number of equal blocks that lie behind each other there, such as the gates of an LSTM: each
-            block is adapted on its own.
+        value: The array.
+        shape: The new shape, with as many axes.
+        policy: `"refuse"`: raise an error. `"slice"`: keep the first values; shrinks only. `"pad"`: append zeros; grows
+            only. `"mean"`: append the mean of the old values; to shrink, the mean of all values everywhere. `"repeat"`:
+            repeat the old values in order; to shrink, the first values. `"fresh"`: use `fresh`.
+        fresh: Newly initialized values of the new shape, for `"fresh"`.
+        path: The path of the weight, for error messages.
+        blocks: By axis, the number of equal parts in a row there, such as the gates of an LSTM: each part is adapted on
+            its own.
 
     Raises:
-        WeightsDoNotFitError: the policy cannot make the one from the other.
+        WeightsDoNotFitError: the policy cannot adapt the array to the shape.
 
     >>> adapt(np.array([1.0, 3.0]), (3,), "pad")
     array([1., 3., 0.])
@@ -61,14 +74,14 @@ def adapt(
     if policy == "fresh" and fresh is not None:
         return np.array(fresh)
     if policy in ("refuse", "fresh"):
-        reason = "the shapes differ" if policy == "refuse" else "there are no fresh values to take"
+        reason = "the shapes differ" if policy == "refuse" else "there are no fresh values"
         raise _misfit(value.shape, shape, path, reason, policy)
     if value.ndim != len(shape):
-        reason = f"'{policy}' works axis by axis, and there are {value.ndim} and {len(shape)} axes"
+        reason = f"'{policy}' works axis by axis, but there are {value.ndim} and {len(shape)} axes"
         raise _misfit(value.shape, shape, path, reason, policy)
-    split = _split(value.shape, shape, blocks or {}, path, policy)
-    result, inner = value.reshape(split[0]), split[1]
-    for axis, (length, wanted) in enumerate(zip(split[0], inner, strict=True)):
+    before, after = _split(value.shape, shape, blocks or {}, path, policy)
+    result = value.reshape(before)
+    for axis, (length, wanted) in enumerate(zip(before, after, strict=True)):
         if length != wanted:
             objection = _objection(result, axis, wanted, policy)
             if objection is not None:
@@ -80,14 +93,20 @@ def adapt(
 def _split(
     old: tuple[int, ...], new: tuple[int, ...], blocks: Mapping[int, int], path: str, policy: str
 ) -> tuple[list[int], list[int]]:
-    """Both shapes with an axis of its own for the blocks of each axis that has some."""
+    """Return both shapes with a separate axis for the parts of each axis that has several."""
     before: list[int] = []
     after: list[int] = []
     for axis, (length, wanted) in enumerate(zip(old, new, strict=True)):
         count = blocks.get(axis, 1)
         if count > 1 and length != wanted:
             if length % count or wanted % count:
-                raise _misfit(old, new, path, f"axis {axis} holds {count} equal parts, and they do not fit", policy)
+                raise _misfit(
+                    old,
+                    new,
+                    path,
+                    f"axis {axis} holds {count} equal parts, and its length is not a multiple of that",
+                    policy,
+                )
             before += [count, length // count]
             after += [count, wanted // count]
         else:
@@ -97,18 +116,18 @@ def _split(
 
 
 def check_policy(policy: Any) -> None:
-    """Raise an error unless there is a policy of this name."""
+    """Raise unless there is a policy of this name."""
     if not isinstance(policy, str) or policy not in POLICIES:
         raise ArgumentError(
-            f"Cannot adapt weights with policy={shown(policy)}: there is no such policy.",
+            f"Cannot adapt weights with policy={shown(policy)}: unknown policy.",
             expected=", ".join(f"'{name}'" for name in POLICIES),
             found=None if isinstance(policy, str) else f"an object of class {type(policy).__name__}",
-            fix="pass one of these.",
+            fix="pass one of these policies.",
         )
 
 
 def is_inexact(dtype: Any) -> bool:
-    """Whether numbers of this dtype have a mean: floats of any width, and complex numbers.
+    """Return whether a dtype is a float of any width or complex, so that its numbers can be averaged.
 
     >>> is_inexact(np.dtype("float16")), is_inexact("bfloat16"), is_inexact("int8"), is_inexact("bool")
     (True, True, False, False)
@@ -117,16 +136,16 @@ def is_inexact(dtype: Any) -> bool:
 
 
 def _objection(value: Array, axis: int, wanted: int, policy: str) -> str | None:
-    """Why a policy cannot bring an axis to the length that is wanted, or None."""
+    """Return the reason why a policy cannot bring an axis to a length, or None."""
     length = value.shape[axis]
     if policy == "slice" and wanted > length:
-        return f"'slice' only shrinks, and axis {axis} must grow from {length} to {wanted}"
+        return f"'slice' can only shrink, but axis {axis} must grow from {length} to {wanted}"
     if policy == "pad" and wanted < length:
-        return f"'pad' only grows, and axis {axis} must shrink from {length} to {wanted}"
+        return f"'pad' can only grow, but axis {axis} must shrink from {length} to {wanted}"
     if policy in ("mean", "repeat") and length == 0:
-        return f"axis {axis} holds nothing to make {wanted} of"
+        return f"axis {axis} is empty, so there is nothing to make {wanted} values of"
     if policy == "mean" and not is_inexact(value.dtype):
-        return f"'mean' needs floats, and these are {value.dtype}"
+        return f"'mean' needs floats, but these are {value.dtype}"
     return None
 
 
@@ -141,7 +160,7 @@ def _pad(value: Array, axis: int, wanted: int) -> Array:
 
 def _mean(value: Array, axis: int, wanted: int) -> Array:
     length = value.shape[axis]
-    # Half floats would lose the sum of a long axis, and numpy has no rule for those of other libraries.
+    # Half floats would lose precision in the sum of a long axis, and numpy cannot promote the floats of other libraries.
     wide = value.astype(np.complex128 if value.dtype.kind == "c" else np.float64)
     mean = wide.mean(axis, keepdims=True).astype(value.dtype)
     kept = length if wanted > length else 0
@@ -158,11 +177,74 @@ _AXIS = {"slice": _slice, "pad": _pad, "mean": _mean, "repeat": _repeat}
 
 def _misfit(old: tuple[int, ...], new: tuple[int, ...], path: str, reason: str, policy: str) -> WeightsDoNotFitError:
     others = ", ".join(f"'{name}'" for name in POLICIES if name not in ("refuse", policy))
-    place = f"'{path}', which is" if path else "the shape"
+    where = f"'{path}' of shape" if path else "shape"
     return WeightsDoNotFitError(
-        f"Cannot put {old} into {place} {new}: {reason}.",
+        f"Cannot adapt weights of shape {old} to {where} {new}: {reason}.",
         expected=f"shape {new}",
         found=f"shape {old}",
         fix=f"choose another policy: {others}.",
         path=path or None,
     )
+
+
+def blocks_of(layer: Any, name: str, rank: int) -> dict[int, int]:
+    """Return, by axis of a layer's weight, the number of equal parts in a row there."""
+    gates = {layers.LSTMCell: 4, layers.GRUCell: 3}
+    count = next((number for cls, number in gates.items() if isinstance(layer, cls)), 0)
+    if type(layer).__name__ == "ConvLSTMCell" and type(layer).__module__ == _CONV_LSTM.__module__:
+        count = 4
+    if count and name in _GATED:
+        return {rank - 1: count}
+    if isinstance(layer, _CONVOLUTIONS) and layer.groups > 1 and name in ("kernel", "bias"):
+        return {rank - 1: layer.groups}
+    return {}
+
+
+def why_not_by_axis(layer: Any, name: str, old: tuple[int, ...], new: tuple[int, ...]) -> str | None:
+    """Return the reason why a weight of a layer cannot be adapted axis by axis, or None.
+
+    Args:
+        layer: The layer that has the new weight.
+        name: The name of the weight.
+        old: Its old shape.
+        new: Its new shape.
+    """
+    if len(old) != len(new):
+        return None
+    differ = [axis for axis, (a, b) in enumerate(zip(old, new, strict=True)) if a != b]
+    if isinstance(layer, _CONVOLUTIONS) and layer.groups > 1 and name == "kernel" and len(old) - 2 in differ:
+        return f"the channels are divided into {layer.groups} groups, and channels would change groups"
+    if isinstance(layer, _DEPTHWISE) and layer.depth_multiplier > 1 and name == "bias" and differ:
+        return f"it holds {layer.depth_multiplier} consecutive values for each channel"
+    rows = isinstance(layer, _SEPARABLE) and name == "pointwise_kernel" and len(old) - 2 in differ
+    if rows and layer.depth_multiplier > 1:
+        return f"it holds {layer.depth_multiplier} consecutive rows for each channel"
+    return None
+
+
+def merging_op_before(model: Any, layer: Any) -> str | None:
+    """Return the name of an operation that merges values into one axis for a dense layer's input, or None.
+
+    The search goes back from the calls of the layer as far as there are no weights.
+    """
+    if not isinstance(layer, layers.Dense | layers.EinsumDense):
+        return None
+    functions = [structure.function_of(location.op) for location in locations_below(model) if location.same_as is None]
+    calls = [call for function in functions if function is not None for call in structure.calls_of(function)]
+    waiting = [tensor for call in calls if call.operation is layer for tensor in call.input_tensors[:1]]
+    seen: set[int] = set()
+    while waiting:
+        tensor = waiting.pop()
+        call = structure.producing_call(tensor)
+        if call is None or id(call) in seen or call.is_input:
+            continue
+        seen.add(id(call))
+        op = call.operation
+        if type(op).__name__ in _MERGING:
+            return str(op.name)
+        inner = structure.function_of(op)
+        if inner is not None:
+            waiting += keras.tree.flatten(structure.outputs_of(inner))
+        elif not getattr(op, "weights", ()):
+            waiting += call.input_tensors
+    return None

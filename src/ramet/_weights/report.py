@@ -1,13 +1,12 @@
-"""What `transfer` answers: what became of each weight, as frozen values."""
+"""The report of a transfer as frozen values: the outcome for each weight."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from ramet._graph import Shown
+from ramet._report import Code, Document, Result, Row, Section, Summarized, json_text, plain, split_off
 from ramet._weights.match import How
 
 __all__ = ["Outcome", "TransferReport", "TransferredWeight", "UnusedWeight"]
@@ -15,25 +14,25 @@ __all__ = ["Outcome", "TransferReport", "TransferredWeight", "UnusedWeight"]
 Outcome: TypeAlias = Literal["copied", "adapted", "left"]
 Shape: TypeAlias = tuple[int, ...]
 
-# Raised by one whenever a reader of the JSON would have to change.
-VERSION = 1
+# Rows of each section; the JSON has them all.
+_MOST_ROWS = 40
 NOT_SELECTED = "not selected"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class TransferredWeight(Shown):
-    """What became of one weight of the target.
+class TransferredWeight(Summarized):
+    """The outcome for one weight of the target.
 
     Attributes:
-        path: of the weight in the target.
+        path: The path of the weight in the target.
         outcome: "copied", "adapted" or "left".
-        source: the path of the weight it was filled from, or would have been; None where there is none.
-        how: what the two were matched by: "path", "rename", "order" (names that Keras gave), or "end" (of the path).
-        shape: of the weight.
-        source_shape: of what was there for it.
-        dtype: of the weight.
-        source_dtype: of what was there for it; where it is another one, the values were cast.
-        reason: why it was left.
+        shape: The shape of the weight.
+        dtype: The dtype of the weight.
+        source: The path of the weight in the source that matches it, or None.
+        how: How the two were matched: by "path", "rename", "order" (for names that Keras generated) or "end" (of the path).
+        source_shape: The shape of the weight in the source.
+        source_dtype: The dtype of the weight in the source. If it is another one, the values were cast.
+        reason: The reason for leaving it.
     """
 
     path: str
@@ -46,7 +45,7 @@ class TransferredWeight(Shown):
     source_dtype: str | None = None
     reason: str | None = None
 
-    def _line(self) -> str:
+    def _summary(self) -> str:
         source = f" from '{self.source}'" if self.source not in (None, self.path) else ""
         return f"'{self.path}': {self.outcome}{source}{f', {self.reason}' if self.reason else ''}"
 
@@ -57,27 +56,27 @@ class TransferredWeight(Shown):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class UnusedWeight(Shown):
-    """A weight of the source that filled none of the target, and why."""
+class UnusedWeight(Summarized):
+    """A weight of the source that was not used, with the reason."""
 
     path: str
     shape: Shape
     reason: str
 
-    def _line(self) -> str:
+    def _summary(self) -> str:
         return f"'{self.path}': {self.reason}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class TransferReport(Shown):
-    """What became of each weight: `print(report)`, `report.ok`, `report["dense/kernel"]`, `report.to_json()`.
+class TransferReport(Result):
+    """The outcome for each weight: `print(report)`, `report.ok`, `report["dense/kernel"]`, `report.to_json()`.
 
     Attributes:
-        source: the name of the source.
-        target: the name of the target.
-        policy: for weights of other shapes.
-        weights: of the target, in order.
-        unused: weights of the source that filled none.
+        source: The name of the source.
+        target: The name of the target.
+        policy: The policy for weights of other shapes.
+        weights: The weights of the target, in order.
+        unused: The weights of the source that were not used.
         written: False for a dry run.
     """
 
@@ -90,22 +89,22 @@ class TransferReport(Shown):
 
     @property
     def ok(self) -> bool:
-        """Whether every weight of the target that was asked for was copied or adapted."""
+        """Whether every selected weight of the target was copied or adapted."""
         return all(one.outcome != "left" or one.reason == NOT_SELECTED for one in self.weights)
 
     @property
     def copied(self) -> tuple[TransferredWeight, ...]:
-        """The weights with the values of the source, cast where the dtype is another."""
+        """The weights with the values of the source, cast if the dtype differs."""
         return self._with("copied")
 
     @property
     def adapted(self) -> tuple[TransferredWeight, ...]:
-        """The weights whose values were made to fit, by the policy."""
+        """The weights whose values the policy adapted to another shape."""
         return self._with("adapted")
 
     @property
     def left(self) -> tuple[TransferredWeight, ...]:
-        """The weights that keep what they held, each with the reason."""
+        """The weights that keep their values, each with the reason."""
         return self._with("left")
 
     def _with(self, outcome: Outcome) -> tuple[TransferredWeight, ...]:
@@ -121,39 +120,79 @@ class TransferReport(Shown):
         raise KeyError(path)
 
     def to_json(self, indent: int | None = 2) -> str:
-        """The report as JSON.
+        """Return the report as JSON: `{"ramet": "transfer", "version": 1, ...}`.
 
-        An object with `ramet_transfer` (the version of this format, 1), `ok`, `source`, `target`, `policy`, `written`,
-        `counts`, `weights` and `unused`: lists of objects with the attributes of `TransferredWeight` and `UnusedWeight`.
+        It has `ok`, `source`, `target`, `policy`, `written`, `counts`, `weights` and `unused`: lists of objects with the
+        attributes of `TransferredWeight` and `UnusedWeight`.
         """
-        data = {
-            "ramet_transfer": VERSION,
+        fields = {
             "ok": self.ok,
             "source": self.source,
             "target": self.target,
             "policy": self.policy,
             "written": self.written,
             "counts": {name: len(getattr(self, name)) for name in ("copied", "adapted", "left", "unused")},
-            "weights": [_data(one) for one in self.weights],
-            "unused": [_data(one) for one in self.unused],
+            "weights": [_fields(weight) for weight in self.weights],
+            "unused": [_fields(weight) for weight in self.unused],
         }
-        return json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False)
+        return json_text("transfer", fields, indent=indent)
 
-    def __str__(self) -> str:
-        from ramet._weights.show import text
+    def _summary(self) -> str:
+        return plain(self._title)
 
-        return text(self)
+    @property
+    def _title(self) -> tuple[str, ...]:
+        skipped = sum(weight.reason == NOT_SELECTED for weight in self.left)
+        numbers = {
+            "copied": len(self.copied),
+            "adapted": len(self.adapted),
+            "left unchanged": len(self.left) - skipped,
+            "not selected": skipped,
+            "unused": len(self.unused),
+        }
+        counts = ", ".join(f"{number:,} {word}" for word, number in numbers.items() if number) or "no weights"
+        return Code(self.source), " -> ", Code(self.target), f": {counts}{'' if self.written else ' (dry run)'}"
 
-    def _line(self) -> str:
-        from ramet._weights.show import headline
+    def __report__(self) -> Document:
+        """Return a section for each outcome; those to look at first come first."""
+        left = [weight for weight in self.left if weight.reason != NOT_SELECTED]
+        sections = {
+            "Left unchanged": [
+                _row(one.path, "" if one.shape is None else one.shape, one.reason or "") for one in left
+            ],
+            f"Adapted by '{self.policy}'": [
+                _row(one.path, f"{one.source_shape} -> {one.shape}", _origin(one)) for one in self.adapted
+            ],
+            "Unused weights of the source": [_row(one.path, one.shape, one.reason) for one in self.unused],
+            "Copied": [_row(one.path, one.shape, _origin(one)) for one in self.copied],
+        }
+        return Document(
+            self._title,
+            tuple(_section(title, rows) for title, rows in sections.items() if rows),
+            style="good" if self.ok else "warning",
+            complete="`to_json()`",
+        )
 
-        return headline(self)
 
-    def _html(self) -> str:
-        from ramet._weights.show import html
-
-        return html(self)
+def _section(title: str, rows: list[Row]) -> Section:
+    first, rest = split_off(rows, _MOST_ROWS)
+    return Section(title, tuple(first), rest, widest=48)
 
 
-def _data(one: Any) -> dict[str, Any]:
-    return {name: getattr(one, name) for name in type(one).__slots__}
+def _row(path: str, shape: object, words: str) -> Row:
+    return Row((Code(path), str(shape), words))
+
+
+def _origin(weight: TransferredWeight) -> str:
+    """Return how the source of a weight was found and how its values were changed, if it is not obvious."""
+    origins = {
+        "rename": f"renamed from {weight.source}",
+        "order": f"matched by its order, from {weight.source}",
+        "end": f"matched by the end of its path, from {weight.source}",
+    }
+    cast = f"cast from {weight.source_dtype} to {weight.dtype}" if weight.cast else ""
+    return "; ".join(filter(None, [origins.get(weight.how or "", ""), cast]))
+
+
+def _fields(weight: Any) -> dict[str, Any]:
+    return {name: getattr(weight, name) for name in type(weight).__slots__}

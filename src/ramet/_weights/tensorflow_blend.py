@@ -1,4 +1,4 @@
-"""TensorFlow: one function over all variables of two models, made once."""
+"""The update of `sync` on TensorFlow."""
 
 from __future__ import annotations
 
@@ -8,33 +8,32 @@ from typing import Any
 import tensorflow as tf
 
 from ramet._keras import structure
-from ramet._weights.symbolic import assign_all
-
-__all__ = ["Blend", "is_in_function"]
+from ramet._weights.syncing import assign_all
 
 
 def is_in_function() -> bool:
-    """Whether operations are recorded into a function right now, rather than run."""
+    """Return whether operations are recorded into a function at the moment instead of being run."""
     return not tf.executing_eagerly()
 
 
 class Blend:
-    """Moves the values of some variables towards those of others, in one function that is traced once.
+    """One TensorFlow function over all variables of two models, traced once.
 
-    It keeps none of the variables alive: TensorFlow refers to them weakly, and so does what it traces.
+    It keeps none of the variables alive: TensorFlow refers to them weakly, and so does the traced code.
     """
 
     def __init__(self, sources: list[Any], targets: list[Any]) -> None:
         self._sources = [weakref.ref(variable) for variable in sources]
         self._targets = [weakref.ref(variable) for variable in targets]
         self._traced = [weakref.ref(structure.value_of(variable)) for variable in sources + targets]
+        # Bound methods, which TensorFlow wraps weakly: a lambda would keep this object in a reference cycle.
         self._hard = tf.function(self._copy, autograph=False)
-        # Double precision, for variables that have it; a tensor, so that another tau is no other trace.
+        # Double precision, for variables that have it; a tensor, so that a new tau is not traced again.
         signature = [tf.TensorSpec((), tf.float64)]
         self._soft = tf.function(self._move, autograph=False, input_signature=signature)
 
     def fits(self, variables: list[Any]) -> bool:
-        """Whether the variables still hold what was traced."""
+        """Return whether the variables still hold the values that were traced."""
         return all(ref() is structure.value_of(variable) for ref, variable in zip(self._traced, variables, strict=True))
 
     def __call__(self, tau: float) -> None:

@@ -1,4 +1,4 @@
-"""torch: one call for all parameters of a dtype and a device, in place."""
+"""The update of `sync` on torch."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ import torch
 
 from ramet._keras import structure
 
-__all__ = ["blend"]
-
 
 def blend(sources: list[Any], targets: list[Any], tau: float) -> None:
-    """Move the values of some variables towards those of others."""
+    """Update parameters in place, with one call for all parameters of a dtype and a device."""
     copied: dict[Any, tuple[list[Any], list[Any]]] = {}
     mixed: dict[Any, tuple[list[Any], list[Any]]] = {}
     for source, target in zip(sources, targets, strict=True):
@@ -26,5 +24,5 @@ def blend(sources: list[Any], targets: list[Any], tau: float) -> None:
         for old, new in copied.values():
             torch._foreach_copy_(old, new)
         for old, new in mixed.values():
-            # Computed in float32 for narrower floats; test_half_floats_are_averaged_in_single_precision guards it.
+            # torch computes narrower floats in float32; test_half_floats_are_averaged_in_single_precision checks it.
             torch._foreach_lerp_(old, new, tau)

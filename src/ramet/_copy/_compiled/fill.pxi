@@ -1,4 +1,4 @@
-# Shells that have the parts of the original so far: the twins take their place.
+# Fill shells: replace the parts of the original by their twins.
 
 
 cdef fill(Walk walk, Kind kind, object old, object new):
@@ -35,35 +35,35 @@ cdef fill_attributes(Walk walk, Kind kind, object old, object new):
             else:
                 handler(old, target, name, <object>value, walk)
     if kind.wants_after:
-        walk.filled[kind.plan].append((old, new))
+        walk.filled[kind.rule].append((old, new))
 
 
 cdef fill_slot(Walk walk, object name, object old, object new):
     try:
         value = getattr(old, name)
-    except AttributeError:  # a slot that was never filled
+    except AttributeError:  # a slot that was never set
         return
     PyObject_GenericSetAttr(new, name, Walk.copy(walk, value))
     if form_of(walk, <PyObject*>value) == INT:
-        walk.look_again(PARTIAL(object.__setattr__, new, name), value)
+        walk.replace_id_later(PARTIAL(object.__setattr__, new, name), value)
 
 
 cdef replace_values(Walk walk, Kind kind, object target):
-    """The twins of the values of a dict in their place, but for those that a handler is for."""
+    """Replace the values of a dict by their twins, except those that have a handler."""
     cdef Py_ssize_t position = 0
     cdef PyObject* name
     cdef PyObject* value
     cdef PyObject* known
     cdef Kind part
-    cdef list later = None  # what may run Python code, which must not happen while a dict is gone through
+    cdef list later = None  # keys whose values may run Python code, which must not happen while iterating over the dict
     while PyDict_Next(target, &position, &name, &value):
         if is_constant(walk, value):
             continue
         part = kind_of(walk, value)
         if kind.handlers is not None and PyDict_GetItem(kind.handlers, <object>name) is not NULL:
             continue
-        if is_sole(part, value):
-            PyDict_SetItem(target, <object>name, make_sole(walk, part, <object>value))
+        if has_single_holder(part, value):
+            PyDict_SetItem(target, <object>name, make_unlisted(walk, part, <object>value))
             continue
         known = twin_in(walk.memo, value) if part.form != INT else NULL
         if known is not NULL:
@@ -78,26 +78,26 @@ cdef replace_values(Walk walk, Kind kind, object target):
         return
     for given in later:
         value = PyDict_GetItem(target, given)
-        if value is NULL:  # foreign code took it out
+        if value is NULL:  # foreign code removed it
             continue
         old = <object>value
         part = kind_of(walk, <PyObject*>old)
         if part.form == INT:
             if kind.form == ATTRIBUTES or given != FOREIGN_ID:
-                walk.look_again(PARTIAL(dict.__setitem__, target, given), old)
+                walk.replace_id_later(PARTIAL(dict.__setitem__, target, given), old)
             continue
         known = twin_in(walk.memo, <PyObject*>old)
         twin = make_twin(walk, part, old) if known is NULL else <object>known
         PyDict_SetItem(target, given, twin)
 
 
-cdef inline bint is_sole(Kind kind, PyObject* value):
-    """Whether nothing holds a container but the dict it was found in and the copy of that dict."""
+cdef inline bint has_single_holder(Kind kind, PyObject* value):
+    """Return whether only the dict it was found in, and the copy of that dict, hold a container."""
     return kind.is_plain and Py_REFCNT(value) == 2
 
 
 cdef replace_items(Walk walk, list target):
-    """The twins of the items of a list in their place."""
+    """Replace the items of a list by their twins."""
     cdef Py_ssize_t index = 0
     cdef PyObject* known
     cdef Kind part
@@ -106,17 +106,17 @@ cdef replace_items(Walk walk, list target):
         part = kind_of(walk, <PyObject*>item)
         if part.form == INT:
             if is_large(<PyObject*>item):
-                walk.look_again(PARTIAL(list.__setitem__, target, index), item)
+                walk.replace_id_later(PARTIAL(list.__setitem__, target, index), item)
         elif part.form != ATOM:
             known = twin_in(walk.memo, <PyObject*>item)
             twin = make_twin(walk, part, item) if known is NULL else <object>known
-            Py_INCREF(twin)  # which the list takes over
+            Py_INCREF(twin)  # the list takes over this reference
             PyList_SetItem(target, index, twin)
         index += 1
 
 
 cdef object make_empty(Walk walk, object handler, object old):
-    """What the handler does, which is an `Emptied`."""
+    """Do what the handler does, an `EmptyContainer`."""
     cdef PyObject* known = twin_in(walk.memo, <PyObject*>old)
     if known is not NULL:
         return <object>known
@@ -143,6 +143,6 @@ cdef bint holds_any(object value, tuple wanted):
 
 
 cdef object FOREIGN_ID = names.FOREIGN_ID
-cdef object LATER = Later
-cdef object EMPTIED = Emptied
+cdef object LATER = FillLater
+cdef object EMPTIED = EmptyContainer
 cdef object VALUE = Value

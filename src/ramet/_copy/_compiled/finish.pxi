@@ -1,8 +1,8 @@
-# Of the finish step: what is done for every op and tracker.
+# The parts of the finish step that are done for every op and tracker.
 
 
 cdef take_known_calls(Walk walk, object name, object old, object new, dict positions):
-    """The twins of the calls that an op lists under a name, into the list of its twin; and where each stands."""
+    """Add the twins of the calls that an op lists under a name to the list of its twin, and note their positions."""
     cdef PyObject* listed = PyDict_GetItem(attributes_of(old), name)
     if listed is NULL:
         return
@@ -27,19 +27,19 @@ cdef write_history(Walk walk, object old, object new, dict positions):
     if history is not None and history[0] is not None:
         op, position, index = history
         position = position_of_twin(walk, op, position, positions)
-        # As the class of named tuples itself makes them.
+        # As classes of named tuples do it themselves.
         history = tuple.__new__(type(history), (twin_of(walk, op), position, index))
     PyDict_SetItem(attributes_of(new), names.HISTORY, history)
 
 
 cdef object position_of_twin(Walk walk, object op, object position, dict positions):
-    """Where the twin of a call stands among the calls of the twin of the op."""
+    """Return the position of the twin of a call among the calls of the twin of its op."""
     call = attributes_of(op)[names.INBOUND][position]
     return positions[id(twin_of(walk, call))]
 
 
 cdef dict tracked_ids(Walk walk, object listed):
-    """The ids that a tracker lists, by store, as those of the twins; an id of nothing that was copied is left out."""
+    """Translate the ids that a tracker lists, by store; ids of objects that were not copied are left out."""
     cdef PyObject* twin
     cdef dict ids = {}
     for name, numbers in listed.items():

@@ -1,19 +1,19 @@
-# Functions as Keras puts them into layers: closures over a layer and its methods.
+# Functions like those Keras puts into layers: closures over a layer and its methods.
 
 
 cdef object make_function(Walk walk, Kind kind, object old):
-    """A function: shared where it holds nothing, copied where it closes over state that has a twin."""
+    """Return the twin of a function: shared if it holds nothing, copied if it closes over state that has a twin."""
     cdef PyFunctionObject* function = <PyFunctionObject*>old
     if function.func_closure is NULL:
         if not is_empty(function.func_defaults) or not is_empty(function.func_kwdefaults) or not is_empty(function.func_dict):
-            return kind.plan.copy(old, walk)
-        if not is_of_a_library(old):
+            return kind.rule.copy(old, walk)
+        if not is_from_library(old):
             walk.functions.append(old)  # it may still read globals
         remember(walk, old, old)
         return old
     closure = <object>function.func_closure
     if is_unusual(walk, function, old) or not holds_known_state(walk, closure):
-        return kind.plan.copy(old, walk)
+        return kind.rule.copy(old, walk)
     walk.functions.append(old)
     cells = make_closure(walk, closure)
     new = PyFunction_NewWithQualName(
@@ -31,7 +31,7 @@ cdef object make_function(Walk walk, Kind kind, object old):
     if twin.func_doc is not function.func_doc:
         new.__doc__ = old.__doc__
     if not is_empty(function.func_dict) and not take_known_attributes(walk, <object>function.func_dict, new):
-        walk.todo.append((kind.plan, old, new))
+        walk.todo.append((kind.rule, old, new))
     return new
 
 
@@ -40,7 +40,7 @@ cdef bint is_empty(PyObject* container):
 
 
 cdef bint is_unusual(Walk walk, PyFunctionObject* function, object old):
-    """Whether a function has what only its plan knows to copy."""
+    """Return whether a function has parts that only its rule can copy."""
     if HAS_ANNOTATE or (HAS_TYPE_PARAMETERS and old.__type_params__):
         return True
     if not is_empty(function.func_kwdefaults) or not is_empty(function.func_annotations):
@@ -79,13 +79,13 @@ cdef object make_closure(Walk walk, object closure):
             twin = PyCell_New(make_method(walk, <object>held))
             remember(walk, cell, twin)
         else:
-            twin = kind_of(walk, <PyObject*>cell).plan.copy(cell, walk)
+            twin = kind_of(walk, <PyObject*>cell).rule.copy(cell, walk)
         cells.append(twin)
     return tuple(cells)
 
 
 cdef bint is_quick_method(Walk walk, PyObject* value):
-    """A bound method whose owner is known, and whose function closes over nothing."""
+    """Return whether this is a bound method whose owner is known and whose function has no closure."""
     if type(<object>value) is not METHOD_TYPE or twin_in(walk.memo, PyMethod_GET_SELF(<object>value)) is NULL:
         return False
     cdef PyObject* function = PyMethod_GET_FUNCTION(<object>value)
@@ -99,12 +99,12 @@ cdef object make_method(Walk walk, object old):
     is_shared = twin is function and owner is <object>PyMethod_GET_SELF(old)
     new = old if is_shared else PyMethod_New(twin, owner)
     remember(walk, old, new)
-    walk.kept.append(old)
+    walk.kept_alive.append(old)
     return new
 
 
 cdef bint take_known_attributes(Walk walk, object attributes, object new):
-    """Give a function its attributes, if all their twins are known. Answers whether it was done."""
+    """Give a function its attributes if all their twins are known. Return whether it was done."""
     cdef Py_ssize_t position = 0
     cdef PyObject* name
     cdef PyObject* value

@@ -1,8 +1,8 @@
-# Twins: shared, made complete, or made as a shell that waits to be filled.
+# Make twins: shared, complete, or a shell that waits to be filled.
 
 
 cdef object make_twin(Walk walk, Kind kind, object old):
-    """The twin of an object that has none."""
+    """Return the twin of an object that has none yet."""
     if kind.form >= LIST:
         return make_shell(walk, kind, old)
     if kind.form == SHARED or kind.form == ATOM:
@@ -11,7 +11,7 @@ cdef object make_twin(Walk walk, Kind kind, object old):
         return make_tuple(walk, kind, old)
     if kind.form == FUNCTION:
         return make_function(walk, kind, old)
-    return kind.plan.copy(old, walk)
+    return kind.rule.copy(old, walk)
 
 
 cdef object make_shell(Walk walk, Kind kind, object old):
@@ -25,19 +25,19 @@ cdef object make_shell(Walk walk, Kind kind, object old):
     if kind.is_plain:
         new = start_plain(kind, old)
         remember(walk, old, new)
-        walk.kept.append(old)  # so that it never looks as if no second way led to it
+        walk.kept_alive.append(old)  # so that it never looks as if it had a single holder
         take_items(walk, kind, old, new)
         return new
     if kind.form == DEFAULT_DICT:
-        new = kind.plan.start(old, walk)
+        new = kind.rule.start(old, walk)
         remember(walk, old, new)
         take_items_of_dict(walk, kind, old, new)
         return new
     return make_subclassed(walk, kind, old)
 
 
-cdef object make_sole(Walk walk, Kind kind, object old):
-    """The twin of a container that no second way leads to, so that no one will ask for it again."""
+cdef object make_unlisted(Walk walk, Kind kind, object old):
+    """Return the twin of a container with a single holder, so nothing will ask for it again."""
     new = start_plain(kind, old)
     set_aside(walk.memo, <size_t><PyObject*>old, new)
     take_items(walk, kind, old, new)
@@ -45,7 +45,7 @@ cdef object make_sole(Walk walk, Kind kind, object old):
 
 
 cdef object start_plain(Kind kind, object old):
-    """A list or dict with the items of the original, or a set or OrderedDict without."""
+    """Return a list or dict with the items of the original, or an empty set or OrderedDict."""
     if kind.form == LIST:
         return (<list>old)[:]
     if kind.form == DICT:
@@ -56,29 +56,29 @@ cdef object start_plain(Kind kind, object old):
 
 
 cdef take_items(Walk walk, Kind kind, object old, object new):
-    """Twins of the items, for what `start_plain` made; at once where that is nothing to do, else when its turn comes."""
+    """Complete what `start_plain` made: at once if no item needs a twin, otherwise later."""
     if kind.form == LIST:
         if not are_constant(walk, <list>new):
             wait(walk, kind, old, new)
     elif kind.form == DICT:
         if not have_constant_keys(walk, new):
-            new.clear()  # its keys have twins, too
-            walk.todo.append((kind.plan, old, new))
+            new.clear()  # its keys need twins, too
+            walk.todo.append((kind.rule, old, new))
         elif not have_constant_values(walk, new):
             wait(walk, kind, old, new)
     elif kind.form == ORDERED_DICT:
         if len(<dict>old) or has_own_attributes(old):
-            walk.todo.append((kind.plan, old, new))
+            walk.todo.append((kind.rule, old, new))
     else:
         take_items_of_set(walk, kind, old, new)
 
 
 cdef object make_subclassed(Walk walk, Kind kind, object old):
-    """A container of a subclass: of Keras', with a tracker for an attribute, or a user's."""
+    """Return the twin of a container of a subclass: Keras' tracked ones, or a user's."""
     new = bare_container(kind)
     remember(walk, old, new)
     if kind.has_attributes and not take_attributes(walk, old, new):
-        walk.todo.append((kind.plan, old, new))
+        walk.todo.append((kind.rule, old, new))
     elif kind.form == LIST_SUBCLASS:
         list.extend(new, (<list>old)[:])
         if not are_constant(walk, <list>new):
@@ -98,9 +98,9 @@ cdef take_items_of_dict(Walk walk, Kind kind, object old, object new):
     if not dict.__len__(old):
         return
     if not have_constant_keys(walk, old):
-        walk.todo.append((kind.plan, old, new))
+        walk.todo.append((kind.rule, old, new))
         return
-    # Item by item: a copy would ask a subclass that has an `__iter__` of its own.
+    # Item by item: a copy would call an overridden `__iter__`.
     cdef Py_ssize_t position = 0
     cdef PyObject* name
     cdef PyObject* value
@@ -113,15 +113,15 @@ cdef take_items_of_dict(Walk walk, Kind kind, object old, object new):
 cdef take_items_of_set(Walk walk, Kind kind, object old, object new):
     if not set.__len__(old):
         return
-    cdef list items = list(set().union(old))  # past an `__iter__` of a subclass
+    cdef list items = list(set().union(old))  # bypasses an overridden `__iter__`
     if are_constant(walk, items):
         set.update(new, items)
     else:
-        walk.todo.append((kind.plan, old, new))
+        walk.todo.append((kind.rule, old, new))
 
 
 cdef bint take_attributes(Walk walk, object old, object new):
-    """Give a container its attributes, if their twins are known or can be made at once. Answers whether it was done."""
+    """Give a container its attributes if their twins are known or can be made at once. Return whether it was done."""
     cdef Py_ssize_t position = 0
     cdef PyObject* name
     cdef PyObject* value
@@ -144,7 +144,7 @@ cdef bint take_attributes(Walk walk, object old, object new):
 
 
 cdef object make_tuple(Walk walk, Kind kind, object old):
-    """A tuple, shared where none of its items has another twin than itself."""
+    """Return the twin of a tuple: the tuple itself if all its items are shared."""
     cdef Py_ssize_t index
     cdef PyObject* item
     cdef PyObject* known
@@ -159,7 +159,7 @@ cdef object make_tuple(Walk walk, Kind kind, object old):
         if known is not NULL:
             twin = <object>known
         elif part.is_assembly or part.form == INT:
-            return walk.assemble(old)  # which does without recursion
+            return walk.assemble(old)  # which does not recurse
         else:
             twin = make_twin(walk, part, <object>item)
         if twin is not <object>item:
@@ -168,7 +168,7 @@ cdef object make_tuple(Walk walk, Kind kind, object old):
             twins[index] = twin
     new = old if twins is None else tuple(twins)
     remember(walk, old, new)
-    walk.kept.append(old)
+    walk.kept_alive.append(old)
     return new
 
 
@@ -179,7 +179,7 @@ cdef inline wait(Walk walk, Kind kind, object old, object new):
 
 
 cdef bint is_large(PyObject* number):
-    """Whether an int may be the id of an object."""
+    """Return whether an int may be the id of an object."""
     cdef int overflow = 0
     cdef long long value = PyLong_AsLongLongAndOverflow(<object>number, &overflow)
     return overflow > 0 or (overflow == 0 and value >= SMALLEST)
@@ -218,7 +218,7 @@ cdef bint have_constant_values(Walk walk, object items):
 
 
 cdef bint has_own_attributes(object value):
-    """Whether there is a `__dict__`, which asking for it would make."""
+    """Return whether there are attributes, without creating a `__dict__`."""
     cdef PyObject** attributes = _PyObject_GetDictPtr(value)
     return attributes is not NULL and attributes[0] is not NULL and len(<dict>attributes[0]) > 0
 

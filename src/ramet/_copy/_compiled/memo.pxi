@@ -1,27 +1,31 @@
-# The memo: by address, and without making a number of each address that is looked up.
+# The memo: a hash table from the addresses of originals to their twins.
+#
+# A dict would need an int object for every address that is looked up, which took a large part of the time. Half of the objects
+# of a layer are lists, dicts and sets that one attribute holds and nothing else: their reference count shows it. No second
+# path leads to them, so they are never looked up, and need no slot: they are set aside in a plain list. A second path may still
+# appear later: an id, foreign code, a state that a copy protocol makes up. So the memo takes in everything set aside before
+# foreign code runs, and when an unknown id is looked up. Originals with a slot are kept alive (`kept_alive`), so that
+# their reference count never suggests a single holder. `tests/copy/test_second_paths.py` covers these paths.
 
 cdef struct Slot:
-    size_t key  # the id of an original; 0 where the slot is free
-    PyObject* twin  # `twins` keeps it
+    size_t key  # the id of an original; 0 if the slot is free
+    PyObject* twin  # kept alive by `twins`
 
 
 cdef class Memo:
-    """A dict from ids to twins. It forgets nothing, so a free slot ends every search.
-
-    What no one can ask for is set aside, without a slot, until foreign code runs or an unknown id is asked for.
-    """
+    """A mapping of ids to twins. Nothing is ever removed, so a free slot ends every search."""
 
     cdef Slot* slots
     cdef size_t size  # of `slots`, a power of two
     cdef size_t used
-    cdef list twins  # all that ever were in a slot
-    cdef size_t* keys  # in the order they came; there is room for half as many as there are slots
+    cdef list twins  # everything that ever was in a slot
+    cdef size_t* keys  # in order of insertion; with room for half as many as there are slots
     cdef size_t* keys_aside
-    cdef size_t room_aside  # for keys
+    cdef size_t room_aside  # the capacity of `keys_aside`
     cdef list twins_aside
-    cdef dict lent  # the same as a dict, for foreign code, which may put anything there
-    cdef size_t known_to_lent  # how many of the keys
-    cdef Py_ssize_t size_of_lent  # when it was lent
+    cdef dict lent  # the same as a dict, for foreign code, which may add anything
+    cdef size_t known_to_lent  # the number of keys it has
+    cdef Py_ssize_t size_of_lent  # its size when it was lent
 
     def __cinit__(self):
         self.twins, self.lent, self.known_to_lent, self.size_of_lent = [], {}, 0, 0
@@ -57,23 +61,23 @@ cdef class Memo:
         keep(self, key, twin)
 
     def get(self, number, default=None):
-        """The twin of the object with this id, or the default."""
+        """Return the twin of the object with this id, or the default."""
         cdef PyObject* twin = find_anywhere(self, address_of(number))
         return default if twin is NULL else <object>twin
 
     def update(self, others):
-        """Take over what a dict says."""
+        """Add the items of a dict."""
         for number, twin in others.items():
             self[number] = twin
 
     def items(self):
-        """The pairs of id and twin."""
+        """Return the pairs of id and twin."""
         cdef size_t index
         take_all_in(self)
         return [(self.keys[index], <object>find(self, self.keys[index])) for index in range(self.used)]
 
     def lend(self):
-        """As a dict, which the `__deepcopy__` of others may insist on."""
+        """Return the memo as a dict, which a `__deepcopy__` may insist on."""
         cdef size_t index
         for index in range(self.known_to_lent, self.used):
             self.lent[self.keys[index]] = <object>find(self, self.keys[index])
@@ -81,23 +85,23 @@ cdef class Memo:
         return self.lent
 
     def take_back(self):
-        """Take over the twins that foreign code put into the dict since it was lent."""
+        """Take over the twins that foreign code added to the dict since it was lent."""
         count = len(self.lent) - self.size_of_lent
         for number, twin in list(itertools.islice(reversed(self.lent.items()), count)):
-            # Under its own id, `copy.deepcopy` keeps a list there; under other keys, some keep notes.
+            # `copy.deepcopy` keeps a list under the id of the dict itself; others add keys that are not ids.
             if type(number) is int and number != id(self.lent) and address_of(number) != 0:
                 self[number] = twin
 
 
 cdef size_t address_of(object number) except? 0:
-    """The address that an int is; 0 where it cannot be one."""
+    """Return an int as an address, or 0 if it cannot be one."""
     cdef int overflow = 0
     cdef long long value = PyLong_AsLongLongAndOverflow(number, &overflow)
     return 0 if overflow or value < 0 else <size_t>value
 
 
 cdef inline size_t first_slot(Memo memo, size_t key) noexcept:
-    # Objects start at multiples of 16; the multiplication spreads neighbours over all slots.
+    # Addresses are multiples of 16; the multiplication spreads neighbors over all slots.
     return ((key >> 4) * <size_t>0x9E3779B97F4A7C15 >> 20) & (memo.size - 1)
 
 
@@ -114,7 +118,7 @@ cdef inline PyObject* find(Memo memo, size_t key) noexcept:
 
 
 cdef PyObject* find_anywhere(Memo memo, size_t key) except? NULL:
-    """As `find`, and among what was set aside."""
+    """Find a twin in the slots and among those set aside."""
     cdef PyObject* twin = find(memo, key)
     if twin is NULL and len(memo.twins_aside):
         take_all_in(memo)
@@ -123,7 +127,7 @@ cdef PyObject* find_anywhere(Memo memo, size_t key) except? NULL:
 
 
 cdef int set_aside(Memo memo, size_t key, object twin) except -1:
-    """Note the twin of an object that no one can ask for, since no second way leads to it."""
+    """Note the twin of an object with a single holder, without a slot."""
     cdef size_t used = len(memo.twins_aside)
     cdef size_t* keys
     if used == memo.room_aside:
@@ -137,7 +141,7 @@ cdef int set_aside(Memo memo, size_t key, object twin) except -1:
 
 
 cdef take_all_in(Memo memo):
-    """Give what was set aside its slots."""
+    """Give everything that was set aside a slot."""
     cdef size_t index
     cdef list twins = memo.twins_aside
     memo.twins_aside = []

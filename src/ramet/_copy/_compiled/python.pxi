@@ -1,4 +1,4 @@
-# What is used of Python's own interface.
+# The parts of Python's C interface that the walk uses.
 
 from cpython.dict cimport PyDict_Copy, PyDict_GetItem, PyDict_Next, PyDict_SetItem
 from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE, PyList_SetItem
@@ -51,7 +51,7 @@ cdef object METHOD_TYPE = types.MethodType
 
 
 cdef inline object bare(PyTypeObject* base, object cls):
-    """What `base.__new__(cls)` gives."""
+    """Return `base.__new__(cls)`."""
     return (<New>base.tp_new)(<PyObject*>cls, <PyObject*>NO_ARGUMENTS, NULL)
 
 
@@ -60,7 +60,7 @@ cdef inline object attributes_of(object value):
 
 
 cdef inline int set_attributes(object value, object attributes) except -1:
-    # Since Python 3.13, attributes stand in the object itself; only the setter of `__dict__` knows to take them out there.
+    # Since Python 3.13, attributes are stored in the object itself; only the setter of `__dict__` removes them from there.
     if PY_VERSION_HEX >= 0x030D0000 and PyType_HasFeature((<PyObject*>value).ob_type, Py_TPFLAGS_MANAGED_DICT):
         return PyObject_GenericSetAttr(value, "__dict__", attributes)
     return PyObject_GenericSetDict(value, attributes, NULL)

@@ -1,5 +1,5 @@
-// What is inside a later call of something shared: made when it is first opened, like what is inside the first call. Models that
-// call each other twice, ten levels deep, would have a thousand insides.
+// The content of a later call of a shared op is copied from the first call when the box is opened. Models that call each other
+// twice, ten levels deep, would have a thousand copies.
 
 const MOST_BOXES = 20000;
 const copies = new Map();
@@ -8,7 +8,7 @@ data.notes.forEach((note, number) => {
   if (note.at) notesAt.set(note.at, [...(notesAt.get(note.at) ?? []), number]);
 });
 
-// What the deep links of the boxes inside begin with.
+// The beginning of the deep links of the boxes inside.
 function insideKey(box) {
   return box.same === undefined ? box.path : box.key;
 }
@@ -26,24 +26,24 @@ function fillInside(box) {
       const inner = boxes[child];
       const copy = copyOf(inner, home, inner.key && insideKey(box) + inner.key.slice(insideKey(source).length));
       numbers.set(child, copy.number);
-      // What is shared in there as well is made when it is opened.
+      // Later calls inside are filled when they are opened.
       if (inner.same === undefined) waiting.push(inner);
     }
     home.edges = outer.edges.map(([from, to, ...rest]) => [numbers.get(from), numbers.get(to), ...rest]);
     Object.assign(home, { bends: outer.bends, gap: outer.gap });
     join(home);
   }
-  for (let number = boxes.length - 1; number >= begin; number--) countMark(boxes[number]);
+  for (let number = boxes.length - 1; number >= begin; number--) countInto(boxes[number]);
 }
 
 function copyOf(inner, home, key) {
   const isLater = inner.same !== undefined;
   const origin = inner.origin ?? inner.number;
-  // What a check found at a call was found at that call only; what an op is, it is in every call.
+  // A finding belongs to one call; everything else about an op holds for all of its calls.
   const notes = [...inner.notes.filter((number) => data.notes[number].kind !== "differs"), ...(notesAt.get(key) ?? [])];
   const status = notesAt.has(key) ? "differs" : inner.status === "differs" ? undefined : inner.status;
   const copy = { ...inner, number: boxes.length, parent: home.number, children: [], edges: [], open: inner.open && !isLater,
-    changed: isLater ? inner.changed + foundBelow(key) : 0, plain: 0, key, origin, notes, status };
+    changed: isLater ? inner.changed + findingsBelow(key) : 0, plain: 0, key, origin, notes, status };
   boxes.push(copy);
   home.children.push(copy.number);
   copies.set(origin, [...(copies.get(origin) ?? [origin]), copy.number]);
@@ -52,17 +52,17 @@ function copyOf(inner, home, key) {
   return copy;
 }
 
-// What a check found inside a box that nobody has opened yet.
-function foundBelow(key) {
+// The number of findings inside a box that has not been opened yet.
+function findingsBelow(key) {
   return [...notesAt.keys()].filter((at) => at.startsWith(`${key}/`)).length;
 }
 
-// All boxes of the same thing in the calls that are open, this one included.
+// All boxes of the same op in the calls that are open, including this one.
 function counterparts(box) {
   return copies.get(box.origin ?? box.number) ?? [box.number];
 }
 
-// The box of the same thing in another call of the shared one around it.
+// The box of the same op in another call of the shared op around it.
 function counterpartIn(box, call) {
   return boxFor(insideKey(call) + box.key.slice(insideKey(sharedAround(box)).length));
 }
@@ -71,7 +71,7 @@ function sharedAround(box) {
   return above(box).find((outer) => outer.groups.includes(box.within));
 }
 
-// The box of a deep link or a path, also inside a later call that nobody has opened yet.
+// The box of a deep link or a path, even inside a later call that has not been opened yet.
 function boxFor(key) {
   for (let end = key.indexOf("/"); end > 0; end = key.indexOf("/", end + 1)) {
     const outer = byKey.get(key.slice(0, end));

@@ -1,16 +1,16 @@
-// Very many boxes: only those near the window have elements, and from afar all boxes of a colour are one shape. That keeps
-// thousands of them moving.
+// Very many boxes: only those near the window have elements, and when zoomed out, all boxes of a color are one shape. That keeps
+// panning and zooming smooth with thousands of boxes.
 
 const CROWD = 500;
 const FAR = 0.35;
-// Where closed boxes are sorted: over every level of open ones.
+// The level of closed boxes: above every level of open ones.
 const CLOSED = 1e9;
 
 function isCrowded() {
   return spots.size > CROWD;
 }
 
-// The window in the units of the picture, with as much again on each side, so that not every step draws anew.
+// The window in the units of the picture, with as much again on each side, so that not every step needs a new drawing.
 function windowAround() {
   const w = picture.clientWidth / view.scale, h = picture.clientHeight / view.scale;
   const left = -view.x / view.scale, top = -view.y / view.scale;
@@ -23,13 +23,13 @@ function meets(spot, part) {
 
 function passes(source, target, part) {
   const from = spots.get(source), to = spots.get(target);
-  // An edge to the next column goes round it.
+  // An edge to the next column goes around it.
   if (from.fold !== to.fold) return true;
   if (!isDown()) return Math.min(from.x, to.x) <= part.right && Math.max(from.x + from.w, to.x + to.w) >= part.left;
   return Math.min(from.y, to.y) <= part.bottom && Math.max(from.y + from.h, to.y + to.h) >= part.top;
 }
 
-// Draws anew when the window has left the part that was drawn, or when it shows much more or less of it.
+// Draw again if the window has left the part that was drawn, or shows much more or less of it.
 function drawIfNeeded() {
   if (!isCrowded() || !drawn) return;
   const far = view.scale < FAR;
@@ -44,7 +44,7 @@ function drawIfNeeded() {
   }
 }
 
-// One shape for the boxes of each colour, level over level; one for all edges of a kind.
+// One shape for the boxes of each color, level above level, and one for all edges of a kind.
 function farElements() {
   const fills = new Map(), lines = new Map(), strokes = new Map();
   const add = (some, key, path) => some.set(key, (some.get(key) ?? "") + path);
@@ -62,26 +62,26 @@ function farElements() {
   const shapes = (some) => some.map(([key, d]) => {
     const [level, family] = key.split("|"), stroke = `var(--${family}-stroke)`;
     const fill = level < CLOSED ? `var(--${family}-inside)` : `color-mix(in srgb, ${stroke} 40%, var(--${family}-fill))`;
-    return shape("path", { d, style: `fill:${fill};stroke:${stroke};stroke-width:1.5` });
+    return svg("path", { d, style: `fill:${fill};stroke:${stroke};stroke-width:1.5` });
   });
   const sorted = [...fills].sort(([a], [b]) => layer(a) - layer(b));
-  // Edges lie over what is open, and under what is closed.
+  // Edges are above open boxes and below closed ones.
   return [
     ...shapes(sorted.filter(([key]) => layer(key) < CLOSED)),
-    ...[...lines].map(([name, d]) => shape("path", { class: name, d })),
+    ...[...lines].map(([name, d]) => svg("path", { class: name, d })),
     ...shapes(sorted.filter(([key]) => layer(key) === CLOSED)),
-    ...[...strokes].map(([status, d]) => shape("path", { d, style: `fill:none;stroke:var(--${status});stroke-width:8` })),
+    ...[...strokes].map(([status, d]) => svg("path", { d, style: `fill:none;stroke:var(--${status});stroke-width:8` })),
   ];
 }
 
-// The smallest box at a point of the window, where boxes have no elements.
+// The innermost box at a point of the window, for boxes without elements.
 function boxUnder(x, y) {
   const corner = picture.getBoundingClientRect();
   const left = (x - corner.left - view.x) / view.scale, top = (y - corner.top - view.y) / view.scale;
   let found = null;
   for (const [number, spot] of spots) {
     const isHit = left >= spot.x && left <= spot.x + spot.w && top >= spot.y && top <= spot.y + spot.h;
-    // What is inside a box comes after it.
+    // The boxes inside a box come after it.
     if (isHit && number && boxes[number].kind !== "port") found = boxes[number];
   }
   return found;

@@ -1,4 +1,4 @@
-// Find by name, class, dtype or shape, also in boxes that are closed.
+// The search by name, class, dtype or shape, which includes closed boxes.
 
 const field = document.getElementById("find");
 const list = document.getElementById("found");
@@ -6,7 +6,7 @@ const MOST = 60;
 let found = [];
 let chosen = -1;
 
-// Made when the first letter is typed: a page that is only looked at need not wait for it.
+// Computed when the first letter is typed, so that the page opens sooner.
 let index = null;
 function wordsOf(box) {
   const op = data.ops[box.op];
@@ -27,18 +27,18 @@ function listFound() {
   found = search(text);
   choose(-1);
   list.replaceChildren(...found.slice(0, MOST).map(option));
-  if (found.length > MOST) list.append(make("li", { class: "rest" }, `and ${found.length - MOST} more`));
-  if (text && !found.length) list.append(make("li", { class: "rest" }, "Nothing found"));
+  if (found.length > MOST) list.append(html("li", { class: "rest" }, `and ${found.length - MOST} more`));
+  if (text && !found.length) list.append(html("li", { class: "rest" }, "Nothing found"));
   list.hidden = !text;
   field.setAttribute("aria-expanded", String(!list.hidden));
-  if (text) say(`${found.length} found`);
+  if (text) announce(`${found.length} found`);
   markFound(text ? found : []);
 }
 
 function option(box, place) {
   const where = box.path || box.name;
-  const element = make("li", { role: "option", id: `found-${place}`, "aria-selected": "false" },
-    make("b", {}, box.title), ` ${printable(where)} `, make("span", { class: "quiet" }, box.shapes[0] ?? ""));
+  const element = html("li", { role: "option", id: `found-${place}`, "aria-selected": "false" },
+    html("b", {}, box.title), ` ${printable(where)} `, html("span", { class: "quiet" }, box.shapes[0] ?? ""));
   element.addEventListener("pointerdown", (event) => event.preventDefault());
   element.addEventListener("click", () => take(place));
   return element;

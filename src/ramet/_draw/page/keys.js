@@ -1,19 +1,19 @@
-// Keys for everything, and the theme.
+// The keys, and the theme.
 
-function setTheme() {
+function switchTheme() {
   const root = document.documentElement;
   const isDark = (root.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
   root.dataset.theme = isDark ? "light" : "dark";
-  say(isDark ? "Light" : "Dark");
+  announce(isDark ? "Light theme" : "Dark theme");
 }
 
 function toggleLegend() {
   const legend = document.getElementById("legend");
   legend.hidden = !legend.hidden;
-  say(legend.hidden ? "The legend is hidden" : "The legend is shown");
+  announce(legend.hidden ? "Legend hidden" : "Legend shown");
 }
 
-// From left to right, the arrows change their places.
+// From left to right, the arrow keys change their meaning.
 const TURNED = { ArrowLeft: "ArrowUp", ArrowRight: "ArrowDown", ArrowUp: "ArrowLeft", ArrowDown: "ArrowRight" };
 
 function turnPicture() {
@@ -22,17 +22,17 @@ function turnPicture() {
   paint();
   begin();
   if (hadFocus && current) focusOn(current);
-  say(isDown() ? "From top to bottom" : "From left to right");
+  announce(isDown() ? "From top to bottom" : "From left to right");
 }
 
-// Up and down along the edges, left and right in a row; in a container without edges, by where boxes are.
+// Up and down follow the edges, left and right stay in a row; in a container without edges, positions decide.
 function stepFrom(box, pressed) {
   const key = isDown() ? pressed : TURNED[pressed];
   const spot = spots.get(box.number);
-  const middle = (one) => centreAcross(spots.get(one.number));
+  const middle = (one) => centerAcross(spots.get(one.number));
   const rows = (one) => (one.parent === box.parent ? Math.abs(one.rank - box.rank) : 0);
   const aside = (one) => Math.abs(middle(one) - middle(box));
-  // The next row first, or what a long edge passes could not be reached.
+  // The nearest row first; otherwise, boxes beside a long edge could not be reached.
   const near = (some) => some.sort((a, b) => rows(a) - rows(b) || aside(a) - aside(b))[0];
   if (key === "ArrowUp" || key === "ArrowDown") {
     const way = key === "ArrowUp" ? before : after;
@@ -41,11 +41,11 @@ function stepFrom(box, pressed) {
   }
   const siblings = boxes[box.parent].children.map((number) => boxes[number]).filter((one) => one.kind !== "port" && one !== box);
   const inRow = siblings.filter((one) => one.rank === box.rank);
-  if (key === "ArrowRight") return near(inRow.filter((one) => middle(one) > centreAcross(spot)));
-  if (key === "ArrowLeft") return near(inRow.filter((one) => middle(one) < centreAcross(spot)));
+  if (key === "ArrowRight") return near(inRow.filter((one) => middle(one) > centerAcross(spot)));
+  if (key === "ArrowLeft") return near(inRow.filter((one) => middle(one) < centerAcross(spot)));
   const down = key === "ArrowDown";
   const ahead = siblings.filter((one) => (down ? one.rank > box.rank : one.rank < box.rank));
-  // At the end of a container, on to what is around it.
+  // From the last row of a container, go to the box around it.
   return near(ahead) ?? (box.parent ? boxes[box.parent] : null);
 }
 
@@ -64,40 +64,40 @@ function goOut(box) {
 }
 
 const KEYS = [
-  [["Arrows"], "go from box to box: along the edges, and in a row"],
-  [["Enter"], "details of the box"],
+  [["Arrows"], "move between boxes: along the edges, and within a row"],
+  [["Enter"], "show details of the box"],
   [["Space", "o"], "open or close the box"],
   [["Home"], "go to the first box"],
-  [["i", "u"], "go into a box; go out to what is around it"],
+  [["i", "u"], "go into a box; go back out"],
   [["/"], "find by name, class, dtype or shape"],
-  [["n", "p"], "next and previous marked place: a change, or what a check found"],
+  [["n", "p"], "next and previous change or finding"],
   [["s"], "next box with the same mark"],
-  [["c"], "copy the path that named(...) takes"],
-  [["m"], "details of the model"],
-  [["e", "w"], "open everything; close everything"],
-  [["+", "-", "f"], "zoom in, out, fit"],
+  [["c"], "copy the path for named(...)"],
+  [["m"], "show details of the model"],
+  [["e", "w"], "open all boxes; close all boxes"],
+  [["+", "-", "f"], "zoom in, zoom out, fit to the window"],
   [["Shift + arrows"], "move the picture"],
-  [["r"], "from top to bottom, or from left to right"],
-  [["d", "l"], "light or dark; show or hide the legend"],
+  [["r"], "switch between top to bottom and left to right"],
+  [["d", "l"], "switch between light and dark; show or hide the legend"],
   [["Escape"], "close details, search or this list"],
-  [["?"], "this list"],
+  [["?"], "show or hide this list"],
 ];
 
 function nextOfMark(box) {
   const isWithin = box && !box.groups.length && box.within !== undefined;
   const group = data.groups[isWithin ? box.within : box?.groups[0]];
-  if (!group) return say("This box has no mark");
+  if (!group) return announce("This box has no mark");
   const own = isWithin ? sharedAround(box) : box;
   const next = boxes[group.boxes[(group.boxes.indexOf(own.number) + 1) % group.boxes.length]];
   go(isWithin ? counterpartIn(box, next) ?? next : next);
 }
 
-function toggleHelp(wish) {
+function toggleHelp(isShown) {
   const card = document.getElementById("keys");
-  const shown = wish ?? card.hidden;
+  const shown = isShown ?? card.hidden;
   if (shown && !card.children.length) {
-    const rows = KEYS.map(([keys, told]) => make("tr", {}, make("th", { scope: "row" }, ...keys.flatMap((key) => [make("kbd", {}, key), " "])), make("td", {}, told)));
-    card.append(make("h2", {}, "Keys"), make("table", {}, make("tbody", {}, ...rows)));
+    const rows = KEYS.map(([keys, text]) => html("tr", {}, html("th", { scope: "row" }, ...keys.flatMap((key) => [html("kbd", {}, key), " "])), html("td", {}, text)));
+    card.append(html("h2", {}, "Keys"), html("table", {}, html("tbody", {}, ...rows)));
   }
   card.hidden = !shown;
   document.getElementById("help").setAttribute("aria-expanded", String(shown));
@@ -116,13 +116,13 @@ function escape() {
 
 const ACTIONS = {
   "/": () => field.focus(),
-  n: () => walkBy(1),
-  p: () => walkBy(-1),
+  n: () => stepBy(1),
+  p: () => stepBy(-1),
   f: fitAll,
   "+": () => zoom(1.25),
   "=": () => zoom(1.25),
   "-": () => zoom(0.8),
-  d: setTheme,
+  d: switchTheme,
   r: turnPicture,
   l: toggleLegend,
   e: () => toggleAll(true),
@@ -154,7 +154,7 @@ document.addEventListener("keydown", (event) => {
     view.y += MOVES[event.key][1];
     show();
   } else if (MOVES[event.key] && !panel.contains(event.target)) {
-    // The first arrow finds the box that Tab would.
+    // The first arrow key focuses the box that Tab would.
     const next = box ? stepFrom(box, event.key) ?? box : current;
     if (next) focusOn(next);
   } else if (box && ON_A_BOX[event.key]) ON_A_BOX[event.key](box);

@@ -1,10 +1,10 @@
-// The boxes and edges as SVG elements. A box is made when it is first seen, and kept.
+// The boxes and edges as SVG elements. The element of a box is created when it first becomes visible, and then kept.
 
 const world = document.getElementById("world");
 const picture = document.getElementById("picture");
 const painted = new Map();
 const levels = new Map();
-// The part of the picture that has elements; null when all of it has.
+// The part of the picture that has elements; null for all of it.
 let drawn = null;
 const view = { x: 0, y: 0, scale: 1 };
 let selected = null;
@@ -18,8 +18,8 @@ function paint() {
   draw();
 }
 
-// Puts elements for what is shown onto the page. Containers first, then the edges in them, then the boxes: each level over the
-// one around it. What is not near the window, or too small to read, has no element where there are very many.
+// Put the elements onto the page: containers first, then the edges in them, then the boxes, so that each level is above the one
+// around it. If there are very many boxes, those far from the window or too small to read have no elements.
 function draw() {
   drawn = isCrowded() ? windowAround() : null;
   if (drawn?.far) {
@@ -56,13 +56,13 @@ function elementOf(box, spot, level) {
 }
 
 function portElement() {
-  const element = shape("g", { class: "port", "aria-hidden": "true" });
-  element.append(shape("circle", { cx: 5, cy: 5, r: 3 }));
+  const element = svg("g", { class: "port", "aria-hidden": "true" });
+  element.append(svg("circle", { cx: 5, cy: 5, r: 3 }));
   return element;
 }
 
 function boxElement(box, spot, isOpen, level) {
-  const element = shape("g", { class: `box ${box.kind}${isOpen ? " open" : ""}${box.status ? ` ${box.status}` : ""}`, tabindex: "-1",
+  const element = svg("g", { class: `box ${box.kind}${isOpen ? " open" : ""}${box.status ? ` ${box.status}` : ""}`, tabindex: "-1",
     role: "treeitem", "aria-label": labelOf(box), "aria-level": level });
   element.dataset.number = box.number;
   element.dataset.open = String(isOpen);
@@ -73,12 +73,12 @@ function boxElement(box, spot, isOpen, level) {
   if (box === selected) element.setAttribute("aria-selected", "true");
   const radius = (box.kind === "input" || box.kind === "output") && !isOpen ? spot.h / 2 : 8;
   if (box.kind === "block" && !isOpen) {
-    element.append(shape("rect", { class: "frame", x: 4, y: 4, width: spot.w, height: spot.h, rx: 8 }));
+    element.append(svg("rect", { class: "frame", x: 4, y: 4, width: spot.w, height: spot.h, rx: 8 }));
   }
-  element.append(shape("rect", { class: "frame", width: spot.w, height: spot.h, rx: radius }));
+  element.append(svg("rect", { class: "frame", width: spot.w, height: spot.h, rx: radius }));
   words(box, spot, isOpen, element);
   const marks = box.groups.slice(0, 3).map((group) => [group, "mark"]);
-  // Hollow: that of the shared one around it.
+  // A hollow mark for the shared op around the box.
   if (box.within !== undefined) marks.push([box.within, "mark within"]);
   marks.forEach(([group, name], place) => element.append(markElement(group, name, spot.w - 2 - 20 * place)));
   if (box.status) element.append(statusElement(box.moved?.[1] || box.status));
@@ -89,43 +89,43 @@ function boxElement(box, spot, isOpen, level) {
 function words(box, spot, isOpen, element) {
   const right = spot.w - 12;
   if (box.kind === "output") {
-    element.append(shape("text", { class: "title middle", x: spot.w / 2, y: spot.h / 2 + 4.5 }, `Output ${box.name}`.trim()));
+    element.append(svg("text", { class: "title middle", x: spot.w / 2, y: spot.h / 2 + 4.5 }, `Output ${box.name}`.trim()));
     return;
   }
   const base = isOpen || box.name ? 19 : spot.h / 2 + 4.5;
   const sign = opens(box) ? (isOpen ? "▾ " : "▸ ") : "";
-  element.append(shape("text", { class: "title", x: 12, y: base }, sign + box.title));
+  element.append(svg("text", { class: "title", x: 12, y: base }, sign + box.title));
   if (isOpen) {
-    element.append(shape("text", { class: "name end", x: right, y: base }, box.kind === "block" ? box.hint ?? "" : box.name));
+    element.append(svg("text", { class: "name end", x: right, y: base }, box.kind === "block" ? box.hint ?? "" : box.name));
     return;
   }
-  if (box.hint) element.append(shape("text", { class: "name end", x: right, y: base }, box.hint));
-  if (box.name) element.append(shape("text", { class: "name", x: 12, y: 35 }, box.name));
-  if (box.mask) element.append(shape("text", { class: "masked end", x: right, y: 35 }, maskWords(box.mask)));
+  if (box.hint) element.append(svg("text", { class: "name end", x: right, y: base }, box.hint));
+  if (box.name) element.append(svg("text", { class: "name", x: 12, y: 35 }, box.name));
+  if (box.mask) element.append(svg("text", { class: "masked end", x: right, y: 35 }, maskWords(box.mask)));
 }
 
 function maskWords(mask) {
-  return { made: "+ mask", dropped: "mask ends", "made dropped": "other mask" }[mask];
+  return { made: "+ mask", dropped: "mask ends", "made dropped": "new mask" }[mask];
 }
 
 function markElement(number, name, x) {
   const group = data.groups[number];
-  const element = shape("g", { class: name, transform: `translate(${x} -2)`, style: `--colour:${group.colour}` });
-  element.append(shape("circle", { r: 9, fill: group.colour }), shape("text", { class: "letter", y: 3.5 }, group.label));
+  const element = svg("g", { class: name, transform: `translate(${x} -2)`, style: `--color:${group.color}` });
+  element.append(svg("circle", { r: 9, fill: group.color }), svg("text", { class: "letter", y: 3.5 }, group.label));
   return element;
 }
 
-// Not by colour alone.
+// Not by color alone.
 function statusElement(status) {
   const width = 6 * status.length + 11;
-  const element = shape("g", { class: "status", transform: "translate(8 -9)" });
-  element.append(shape("rect", { width, height: 13, rx: 6.5 }), shape("text", { class: "middle", x: width / 2, y: 9.5 }, status));
+  const element = svg("g", { class: "status", transform: "translate(8 -9)" });
+  element.append(svg("rect", { width, height: 13, rx: 6.5 }), svg("text", { class: "middle", x: width / 2, y: 9.5 }, status));
   return element;
 }
 
 function badge(text, x) {
-  const element = shape("g", { class: "badge", transform: `translate(${x} 0)` });
-  element.append(shape("rect", { x: -14, y: -8, width: 28, height: 16, rx: 8 }), shape("text", { class: "letter", y: 4 }, text));
+  const element = svg("g", { class: "badge", transform: `translate(${x} 0)` });
+  element.append(svg("rect", { x: -14, y: -8, width: 28, height: 16, rx: 8 }), svg("text", { class: "letter", y: 4 }, text));
   return element;
 }
 
@@ -133,14 +133,14 @@ function labelOf(box) {
   const parts = [box.title, box.full ?? box.name, ...box.shapes];
   if (box.status) parts.push(box.moved?.[1] || box.status);
   else if (box.moved) parts.push(`weights moved ${data.moved[box.moved[0]]}`);
-  if (box.mask) parts.push(maskWords(box.mask).replace("+ mask", "makes a mask"));
+  if (box.mask) parts.push(maskWords(box.mask).replace("+ mask", "creates a mask"));
   for (const group of box.groups) parts.push(`mark ${data.groups[group].label}, ${data.groups[group].text}`);
   if (box.within !== undefined) parts.push(`inside ${data.groups[box.within].label}`);
-  if (box.changed) parts.push(`${box.changed} marked inside`);
+  if (box.changed) parts.push(`${box.changed} changed or differing inside`);
   return parts.filter(Boolean).join(", ");
 }
 
-// One box can be reached with Tab; arrows go on from there.
+// One box can be reached with Tab; arrow keys move on from there.
 function setCurrent(box) {
   if (current) painted.get(current.number)?.setAttribute("tabindex", "-1");
   current = box;
@@ -148,8 +148,8 @@ function setCurrent(box) {
   if (box && drawn && !painted.get(box.number)?.isConnected) draw();
 }
 
-// What is one object lights up together.
-function light(box) {
+// Highlight all boxes of the same object.
+function highlight(box) {
   for (const element of world.querySelectorAll(".lit")) element.classList.remove("lit");
   const same = box ? [...box.groups.flatMap((group) => data.groups[group].boxes), ...counterparts(box)] : [];
   picture.classList.toggle("lighting", same.length > 1);
@@ -159,4 +159,49 @@ function light(box) {
 function nearestShown(box) {
   const shown = [box, ...above(box)].find((one) => one.number && spots.has(one.number));
   return shown && painted.get(shown.number);
+}
+
+// The edges of a container, and the shapes beside them.
+
+function edgesOf(container) {
+  const element = svg("g", { class: "edges", "aria-hidden": "true" });
+  const directions = new Map(), sources = new Set();
+  for (const edge of container.edges) {
+    const [source, target, mask, status] = edge;
+    if (drawn && !passes(source, target, drawn)) continue;
+    const line = svg("path", { class: `edge ${mask || ""} ${status || ""}`, d: edgePath(container, edge) });
+    element.append(line);
+    const to = spots.get(target);
+    if (boxes[target].kind !== "port") {
+      const x = isDown() ? to.x + to.w / 2 : to.x, y = isDown() ? to.y : to.y + to.h / 2;
+      const tip = isDown() ? `M${x - 4} ${y - 7}L${x} ${y - 1}L${x + 4} ${y - 7}Z` : `M${x - 7} ${y - 4}L${x - 1} ${y}L${x - 7} ${y + 4}Z`;
+      element.append(svg("path", { class: `tip ${mask || ""} ${status || ""}`, d: tip }));
+    }
+    directions.set(source, [...(directions.get(source) ?? []), turnOf(container, edge)]);
+    // A box whose consumers were all removed has no output now.
+    if (!status) sources.add(source);
+  }
+  for (const [number, turns] of directions) {
+    if (!sources.has(number)) continue;
+    const spot = spots.get(number);
+    if (!isDown()) {
+      // From left to right, shapes are below the boxes.
+      const text = boxes[number].shapes.slice(0, 2).join(", ");
+      element.append(svg("text", { class: "shape end", x: spot.x + spot.w - 2, y: spot.y + spot.h + 12 }, text));
+      continue;
+    }
+    // If the edges go to the right, shapes are on the left; if they go both ways, beside the one to the right.
+    const furthest = Math.max(...turns), onLeft = furthest > 1 && Math.min(...turns) >= -1;
+    const x = spot.x + spot.w / 2 + (onLeft ? -7 : 7 + Math.min(Math.max(0.3 * furthest, 0), 30));
+    boxes[number].shapes.slice(0, 2).forEach((text, line) => {
+      element.append(svg("text", { class: onLeft ? "shape end" : "shape", x, y: spot.end + 15 + 12 * line }, text));
+    });
+  }
+  return element;
+}
+
+// How far to the right the first part of an edge goes.
+function turnOf(container, [source, target, , , bend]) {
+  const from = spots.get(source), to = bend === undefined ? spots.get(target) : bendSpots.get(container.number)[bend];
+  return to.x + to.w / 2 - from.x - from.w / 2;
 }

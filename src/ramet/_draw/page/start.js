@@ -1,4 +1,4 @@
-// Everything together.
+// Wiring: buttons, pointer events, header, legend, deep links.
 
 function on(id, action) {
   document.getElementById(id).addEventListener("click", action);
@@ -14,10 +14,10 @@ on("close-all", () => toggleAll(false));
 on("fit", fitAll);
 on("smaller", () => zoom(0.8));
 on("larger", () => zoom(1.25));
-on("theme", setTheme);
+on("theme", switchTheme);
 on("help", () => toggleHelp());
-on("next", () => walkBy(1));
-on("previous", () => walkBy(-1));
+on("next", () => stepBy(1));
+on("previous", () => stepBy(-1));
 on("skip", (event) => {
   event.preventDefault();
   if (current) focusOn(current);
@@ -36,50 +36,53 @@ picture.addEventListener("dblclick", (event) => {
   if (box) toggle(box);
 });
 picture.addEventListener("pointerover", (event) => {
-  if (!dragged) light(boxAt(event.target) ?? selected);
+  if (!dragged) highlight(boxAt(event.target) ?? selected);
 });
 picture.addEventListener("focusin", (event) => {
   const box = boxAt(event.target);
   if (box) {
     setCurrent(box);
-    light(box);
+    highlight(box);
   }
 });
 
 function fillHeader() {
   const { name, class: kind, parameters } = data.model;
-  const told = ` ${kind}, ${parameters.toLocaleString("en")} parameters`;
-  document.getElementById("model").append(document.title, make("small", {}, told));
-  picture.setAttribute("aria-label", `Picture of ${name}, ${kind}: arrows go from box to box, question mark lists all keys`);
-  if (walk.length) {
-    document.getElementById("walk").hidden = false;
-    document.getElementById("walked").textContent = `${walk.length} marked`;
+  const facts = ` ${kind}, ${parameters.toLocaleString("en")} parameters`;
+  document.getElementById("model").append(document.title, html("small", {}, facts));
+  picture.setAttribute("aria-label", `Picture of ${name}, ${kind}. Arrow keys move between boxes, and the question mark lists all keys.`);
+  if (stops.length) {
+    const findings = stops.filter((note) => note.kind === "differs").length;
+    const noun = findings === stops.length ? "finding" : "change";
+    const text = stops.length === 1 ? noun : findings % stops.length ? "changes and findings" : `${noun}s`;
+    document.getElementById("stops").hidden = false;
+    document.getElementById("stop").textContent = `${stops.length} ${text}`;
   }
 }
 
 function fillLegend() {
   const legend = document.getElementById("legend");
-  const entry = (mark, text) => make("span", { class: "entry" }, mark, text);
-  const told = new Set();
+  const entry = (mark, text) => html("span", { class: "entry" }, mark, text);
+  const listed = new Set();
   for (const [family, text] of Object.entries(data.families)) {
-    if (told.has(text)) continue;
-    told.add(text);
-    const swatch = make("i", { class: "swatch" });
+    if (listed.has(text)) continue;
+    listed.add(text);
+    const swatch = html("i", { class: "swatch" });
     swatch.style.background = `var(--${family}-fill)`;
     swatch.style.borderColor = `var(--${family}-stroke)`;
     legend.append(entry(swatch, text));
   }
   const masks = new Set(boxes.flatMap((box) => box.edges.map((edge) => edge[2])));
-  const uses = { carried: "carries a mask", implicit: "mask that Keras found", explicit: "mask that was passed" };
-  for (const [use, text] of Object.entries(uses)) if (masks.has(use)) legend.append(entry(make("i", { class: `stroke ${use}` }), text));
-  if (data.groups.length) legend.append(entry(make("i", { class: "dot" }, "A"), "same mark: one object"));
-  if (boxes.some((box) => box.within !== undefined)) legend.append(entry(make("i", { class: "dot hollow" }, "A"), "inside that object"));
+  const uses = { carried: "carries a mask", implicit: "mask passed by Keras", explicit: "mask passed explicitly" };
+  for (const [use, text] of Object.entries(uses)) if (masks.has(use)) legend.append(entry(html("i", { class: `stroke ${use}` }), text));
+  if (data.groups.length) legend.append(entry(html("i", { class: "dot" }, "A"), "same mark: one object"));
+  if (boxes.some((box) => box.within !== undefined)) legend.append(entry(html("i", { class: "dot hollow" }, "A"), "inside that object"));
   for (const status of ["added", "removed", "changed", "renamed", "differs"]) {
-    if (boxes.some((box) => box.status === status)) legend.append(entry(make("i", { class: `swatch ${status}` }), status));
+    if (boxes.some((box) => box.status === status)) legend.append(entry(html("i", { class: `swatch ${status}` }), status));
   }
   data.moved.forEach((text, step) => {
     if (!boxes.some((box) => box.moved?.[0] === step)) return;
-    const swatch = make("i", { class: "swatch" });
+    const swatch = html("i", { class: "swatch" });
     swatch.style.background = `var(--moved-${step})`;
     legend.append(entry(swatch, `weights moved ${text}`));
   });
@@ -90,7 +93,7 @@ function follow() {
   try {
     key = decodeURIComponent(key);
   } catch {
-    // Not one of our links: looked up as it is.
+    // Not one of our links: it is looked up as it is.
   }
   const box = boxFor(key);
   if (key && box) {
@@ -104,5 +107,5 @@ fillLegend();
 paint();
 begin();
 follow();
-if (!location.hash && walk[0]?.kind === "differs") walkBy(1);
+if (!location.hash && stops[0]?.kind === "differs") stepBy(1);
 addEventListener("hashchange", follow);

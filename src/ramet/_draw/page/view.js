@@ -1,4 +1,4 @@
-// Pan and zoom, and which boxes are open.
+// Panning and zooming, opening and closing boxes.
 
 const SMALLEST = 0.001;
 let waiting = false;
@@ -9,7 +9,7 @@ function show() {
   requestAnimationFrame(() => {
     waiting = false;
     world.setAttribute("transform", `translate(${view.x} ${view.y}) scale(${view.scale})`);
-    // Too small to read is not drawn.
+    // Text that is too small to read is hidden.
     picture.classList.toggle("far", view.scale < 0.4);
     drawIfNeeded();
   });
@@ -37,15 +37,15 @@ function fitAll() {
   show();
 }
 
-// A long model is shown from its beginning, in a size that can be read.
+// A long model is shown from its beginning, at a legible size.
 function begin() {
   fitAll();
   if (view.scale >= 0.55) return;
   const all = spots.get(0), scale = Math.max(view.scale, 0.75);
   const start = isDown() ? { x: (room().w - all.w * scale) / 2, y: 32 } : { x: 32, y: Math.max(32, (room().h - all.h * scale) / 2) };
   Object.assign(view, { scale, ...start });
-  const isTooBroad = isDown() ? all.w * scale > room().w : all.h * scale > room().h;
-  if (isTooBroad && opens(boxes[0])) lookAt(firstIn(boxes[0]), 0.2);
+  const isTooWide = isDown() ? all.w * scale > room().w : all.h * scale > room().h;
+  if (isTooWide && opens(boxes[0])) lookAt(firstIn(boxes[0]), 0.2);
 }
 
 function lookAt(box, height = 0.4) {
@@ -62,36 +62,36 @@ function isInView(box) {
   return left >= 0 && top >= 0 && left + Math.min(spot.w * view.scale, 80) <= w && top + Math.min(spot.h * view.scale, 30) <= h;
 }
 
-// The box stays under the pointer while everything around it makes room.
-function toggle(box, wish = !box.open) {
+// The box stays under the pointer while the boxes around it make room.
+function toggle(box, isOpen = !box.open) {
   if (!opens(box) || box.number === 0) return;
   const was = spots.get(box.number);
   const hadFocus = world.contains(document.activeElement);
-  if (wish) fillInside(box);
-  box.open = wish;
+  if (isOpen) fillInside(box);
+  box.open = isOpen;
   paint();
   const now = spots.get(box.number);
   if (was && now) {
-    const across = centreAcross(was) - centreAcross(now);
+    const across = centerAcross(was) - centerAcross(now);
     view.x += (isDown() ? across : was.x - now.x) * view.scale;
     view.y += (isDown() ? was.y - now.y : across) * view.scale;
   }
   show();
   if (selected === box) fillPanel(box);
   if (hadFocus) focusOn(box);
-  say(`${box.title} ${box.name} ${wish ? "opened" : "closed"}`);
+  announce(`${box.title} ${box.name} ${isOpen ? "opened" : "closed"}`);
 }
 
-function toggleAll(wish) {
-  // What is made on the way comes at the end, and is opened in its turn; what stands inside itself has no end.
+function toggleAll(isOpen) {
+  // Copies are appended, and opened in their turn; an op inside itself would have no end.
   for (const box of boxes) {
-    if (wish && box.same !== undefined && boxes.length < MOST_BOXES && !above(box).includes(boxes[box.same])) fillInside(box);
-    if (box.children.length) box.open = wish;
+    if (isOpen && box.same !== undefined && boxes.length < MOST_BOXES && !above(box).includes(boxes[box.same])) fillInside(box);
+    if (box.children.length) box.open = isOpen;
   }
   paint();
   if (selected && spots.has(selected.number) && selected.number) lookAt(selected);
   else begin();
-  say(wish ? "Everything is open" : "Everything is closed");
+  announce(isOpen ? "All boxes are open" : "All boxes are closed");
 }
 
 function reveal(box) {
@@ -103,7 +103,7 @@ function reveal(box) {
 let touched = false;
 for (const name of ["pointerdown", "keydown", "wheel"]) addEventListener(name, () => { touched = true; }, { capture: true, once: true });
 
-// A frame may get its size late, or another one: as long as nobody has touched the picture, it begins anew.
+// A frame may get its size late, or change it: until the user touches the picture, the view starts over.
 new ResizeObserver(() => {
   if (touched) return;
   begin();
@@ -112,7 +112,7 @@ new ResizeObserver(() => {
 
 function focusOn(box) {
   setCurrent(box);
-  // In a notebook, whoever runs a cell is typing elsewhere.
+  // In a notebook, the user who runs a cell is typing elsewhere.
   if (touched || window.parent === window) painted.get(box.number)?.focus({ preventScroll: true });
   if (!isInView(box)) lookAt(box);
 }
@@ -144,7 +144,7 @@ picture.addEventListener("pointermove", (event) => {
 });
 for (const name of ["pointerup", "pointercancel"]) {
   picture.addEventListener(name, () => {
-    // The click that ends a drag is no click on a box.
+    // The click that ends a drag is not a click on a box.
     const wasFar = dragged?.far;
     dragged = null;
     if (wasFar) picture.addEventListener("click", (event) => event.stopPropagation(), { capture: true, once: true });

@@ -1,4 +1,4 @@
-"""Whether both models, saved and loaded, hold the same. Keras saves no random and no RNN state."""
+"""File: both models, saved and loaded again, are the same. Keras saves neither random nor RNN state."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ import h5py
 import keras
 import numpy as np
 
-from ramet._keras import names_untouched, start_alike
+from ramet._keras import keep_name_counters, seed_generators
 from ramet._verify.compare import differ
 from ramet._verify.findings import Findings, not_run, short
-from ramet._verify.pair import Pair, Side
+from ramet._verify.pair import Pair
 from ramet._verify.report import Check
 from ramet._verify.run import compare_by_path, quiet, state_of
+from ramet._verify.side import Side
 
 _CHUNK = 1 << 20
-_METADATA = "metadata.json"  # says when the file was written
+_METADATA = "metadata.json"  # records the time of writing
 
 
 def check(pair: Pair) -> Check:
-    """Save both and compare what the files hold; unless they are equal byte by byte, load them and compare their state."""
+    """Save both models and compare the files; unless they are equal byte by byte, load them and compare their state."""
     findings = Findings("file", within=pair.tolerance is not None)
     if not isinstance(pair.ours.model, keras.Model):
-        not_run("a layer on its own is not saved to a file, only a model is")
+        not_run("Keras saves models, not single layers")
     with tempfile.TemporaryDirectory() as folder:
         ours, theirs = Path(folder) / "ours.keras", Path(folder) / "theirs.keras"
         error = _save(pair, pair.ours, ours)
@@ -37,21 +38,21 @@ def check(pair: Pair) -> Check:
             not_run(f"Keras cannot save the original: {short(error)}")
         error = _save(pair, pair.theirs, theirs)
         if error is not None:
-            findings.say(pair.theirs.model.name, f"cannot be saved: {short(error)}")
+            findings.add_text(pair.theirs.model.name, f"cannot be saved: {short(error)}")
             return findings.check("")
         same_bytes = _compare_files(findings, pair, ours, theirs, Path(folder))
         if same_bytes and _classes(pair.ours) == _classes(pair.theirs):
-            return findings.check("files equal byte by byte, so they load alike")
+            return findings.check("the files are equal byte by byte, so they load alike")
         loaded = _compare_loaded(findings, pair, ours, theirs)
-    return findings.check(f"files of the same content; {loaded}")
+    return findings.check(f"the files have the same content; {loaded}")
 
 
 def _save(pair: Pair, side: Side, path: Path) -> Exception | None:
-    with quiet(), names_untouched():
+    with quiet(), keep_name_counters():
         pair.begin()
         try:
             side.model.save(path)
-        except Exception as error:  # noqa: BLE001  # a config of the user's may raise anything
+        except Exception as error:  # noqa: BLE001  # the user's get_config may raise anything
             return error
         finally:
             pair.end()
@@ -59,12 +60,12 @@ def _save(pair: Pair, side: Side, path: Path) -> Exception | None:
 
 
 def _compare_files(findings: Findings, pair: Pair, ours: Path, theirs: Path, folder: Path) -> bool:
-    """Take note of how two files differ; answers with whether all that is in them is the same, byte by byte."""
+    """Add the differences between two files, and return whether all members are equal byte by byte."""
     same_bytes = True
     with zipfile.ZipFile(ours) as one, zipfile.ZipFile(theirs) as other:
         mine, yours = set(one.namelist()), set(other.namelist())
         for name in sorted(mine ^ yours):
-            findings.say(name, "is in one of the files only")
+            findings.add_text(name, "only in one of the files")
         for name in sorted(mine & yours - {_METADATA}):
             with one.open(name) as first, other.open(name) as second:
                 if _are_equal(first, second):
@@ -72,20 +73,20 @@ def _compare_files(findings: Findings, pair: Pair, ours: Path, theirs: Path, fol
             same_bytes = False
             copies = [_extracted(archive, name, folder / which) for archive, which in ((one, "1"), (other, "2"))]
             if name == "config.json":
-                configs = [_settled(json.loads(copy.read_text(encoding="utf-8"))) for copy in copies]
+                configs = [_without_ids(json.loads(copy.read_text(encoding="utf-8"))) for copy in copies]
                 difference = _first_difference(configs[0], configs[1], findings.allow)
                 if difference is not None:
-                    findings.say(name, difference)
+                    findings.add_text(name, difference)
             elif name.endswith(".h5"):
                 with h5py.File(copies[0]) as weights, h5py.File(copies[1]) as others:
                     _compare_weights(findings, weights, others, pair.tolerance)
             elif _is_repeatable(pair, name, copies[0], folder):
-                findings.say(name, "has another content")
+                findings.add_text(name, "different content")
     return same_bytes and mine == yours
 
 
 def _is_repeatable(pair: Pair, name: str, first: Path, folder: Path) -> bool:
-    """Whether saving the original once more gives the same bytes for a member: assets may hold dates and the like."""
+    """Return whether saving the original again gives the same bytes for a member: assets may contain dates."""
     again = folder / "again.keras"
     if _save(pair, pair.ours, again) is not None:
         return False
@@ -97,7 +98,7 @@ def _is_repeatable(pair: Pair, name: str, first: Path, folder: Path) -> bool:
 
 
 def _extracted(archive: zipfile.ZipFile, name: str, path: Path) -> Path:
-    """A member of an archive in a file of its own: HDF5 jumps about, and a jump in an archive reads all before it."""
+    """Extract a member of an archive: HDF5 seeks a lot, and seeking inside an archive reads everything before."""
     with archive.open(name) as member, path.open("wb") as file:
         shutil.copyfileobj(member, file, _CHUNK)
     return path
@@ -110,8 +111,8 @@ def _are_equal(first: IO[bytes], second: IO[bytes]) -> bool:
     return not second.read(1)
 
 
-def _settled(config: Any) -> Any:
-    """A config without the addresses that Keras writes into it."""
+def _without_ids(config: Any) -> Any:
+    """Return a config without the object addresses that Keras writes into it."""
     waiting = [config]
     while waiting:
         part = waiting.pop()
@@ -124,7 +125,7 @@ def _settled(config: Any) -> Any:
 
 
 def _first_difference(ours: Any, theirs: Any, allow: Callable[[object, object], bool]) -> str | None:
-    """The first entry of two configs that differs; floating-point dtypes may, where `allow` says so."""
+    """Return the first entry of two configs that differs, unless it is a dtype that `allow` accepts."""
     waiting = [("", ours, theirs)]
     while waiting:
         path, a, b = waiting.pop()
@@ -141,7 +142,7 @@ def _first_difference(ours: Any, theirs: Any, allow: Callable[[object, object], 
 def _compare_weights(findings: Findings, ours: Any, theirs: Any, tolerance: Any) -> None:
     mine, yours = _datasets(ours), _datasets(theirs)
     for path in sorted(mine.keys() ^ yours.keys()):
-        findings.say(path, "is in one of the files only")
+        findings.add_text(path, "only in one of the files")
     for path in sorted(mine.keys() & yours.keys()):
         findings.add(differ(path, _read(mine[path]), _read(yours[path]), tolerance))
 
@@ -153,7 +154,7 @@ def _datasets(file: Any) -> dict[str, Any]:
 
 
 def _read(dataset: Any) -> Any:
-    """The array in a dataset; of a dtype that HDF5 does not know, the file holds bytes and the name of the dtype."""
+    """Return the array in a dataset; for a dtype that HDF5 lacks, the file has bytes and the name of the dtype."""
     array = np.asarray(dataset[()])
     name = dataset.attrs.get("dtype")
     if array.dtype.kind == "V" and name is not None:
@@ -166,24 +167,24 @@ def _read(dataset: Any) -> Any:
 def _compare_loaded(findings: Findings, pair: Pair, ours: Path, theirs: Path) -> str:
     first, second = (_loaded(pair, side, path, pair.seed) for side, path in ((pair.ours, ours), (pair.theirs, theirs)))
     if isinstance(first, Exception):
-        return f"Keras cannot load the original's: {short(first, 80)}"
+        return f"Keras cannot load the original's file: {short(first, 80)}"
     if isinstance(second, Exception):
-        findings.say(pair.theirs.model.name, f"its file cannot be loaded: {short(second)}")
+        findings.add_text(pair.theirs.model.name, f"its file cannot be loaded: {short(second)}")
         return ""
-    found = list(compare_by_path(first, second, pair.tolerance, "loaded, "))
-    anew = _made_anew(pair, first, ours) if found else frozenset()
+    found = list(compare_by_path(first, second, pair.tolerance, "after loading, "))
+    drawn = _drawn_on_loading(pair, first, ours) if found else frozenset()
     for difference in found:
-        if difference.path not in anew:
+        if difference.path not in drawn:
             findings.add(difference)
-    count = len(first) - len(anew)
+    count = len(first) - len(drawn)
     findings.count("variables", count)
-    return f"loaded, {count} variables agree" + (f"; {len(anew)} are made anew on loading" if anew else "")
+    return f"after loading, {count} variables agree" + (f"; {len(drawn)} are drawn anew on loading" if drawn else "")
 
 
-def _made_anew(pair: Pair, first: dict[str, list[Any]], path: Path) -> frozenset[str]:
-    """The variables that the original's file does not decide: they differ when it is loaded again.
+def _drawn_on_loading(pair: Pair, first: dict[str, list[Any]], path: Path) -> frozenset[str]:
+    """Return the variables that the original's file does not determine: they differ when it is loaded again.
 
-    A layer that is made inside another one, and a `Dropout` without a seed, draw numbers whenever they are made.
+    A layer that is created inside another one, and a `Dropout` without a seed, draw numbers whenever they are created.
     """
     again = _loaded(pair, pair.ours, path, pair.seed + 1)
     if isinstance(again, Exception):
@@ -192,18 +193,18 @@ def _made_anew(pair: Pair, first: dict[str, list[Any]], path: Path) -> frozenset
 
 
 def _classes(side: Side) -> dict[str, type]:
-    return {type(place.op).__name__: type(place.op) for place in side.places}
+    return {type(location.op).__name__: type(location.op) for location in side.locations}
 
 
 def _loaded(pair: Pair, side: Side, path: Path, seed: int) -> dict[str, list[Any]] | Exception:
-    with quiet(), names_untouched():
+    with quiet(), keep_name_counters():
         pair.begin()
-        start_alike(seed)
+        seed_generators(seed)
         try:
-            # The file was written a moment ago, from a model that runs in this very process: nothing new is trusted.
+            # The file was just written from a model that runs in this process, so it brings no new code.
             loaded = keras.saving.load_model(path, custom_objects=_classes(side), safe_mode=False)
             return state_of(Side(loaded))
-        except Exception as error:  # noqa: BLE001  # what a user's class does not know how to load
+        except Exception as error:  # noqa: BLE001  # a user's class may not support loading
             return error
         finally:
             pair.end()

@@ -1,15 +1,15 @@
-"""Whether the derivatives of a fixed number, made from the outputs, are the same for every trainable variable."""
+"""Gradients: those of a weighted sum of the outputs are the same for every trainable variable."""
 
 from __future__ import annotations
 
 from ramet._verify.findings import Findings, not_run, short
 from ramet._verify.pair import Pair
 from ramet._verify.report import Check, Difference
-from ramet._verify.run import compare_by_path, run, where_it_began
+from ramet._verify.run import compare_by_path, first_difference, run
 
 
 def check(pair: Pair) -> Check:
-    """Compare the derivatives that both models gave on the first case."""
+    """Compare the gradients of both models on the first case."""
     findings = Findings("gradients")
     case = pair.cases[0]
     if not pair.ours.model.trainable_variables:
@@ -19,23 +19,23 @@ def check(pair: Pair) -> Check:
         not_run(f"the original cannot be differentiated: {short(ours)}")
     theirs = other.gradients if other.error is None else other.error
     if isinstance(theirs, Exception):
-        findings.say(pair.theirs.model.name, f"cannot be differentiated: {short(theirs)}")
+        findings.add_text(pair.theirs.model.name, f"cannot be differentiated: {short(theirs)}")
         return findings.check("")
     found = list(compare_by_path(ours, theirs, pair.tolerance))
     if found:
         again = run(pair, pair.ours, case).gradients
         if isinstance(again, Exception) or any(compare_by_path(ours, again, None)):
-            not_run("the original does not give the same derivatives twice")
+            not_run("the original does not give the same gradients twice")
     for difference in found:
         findings.add(difference)
     findings.count("variables", len(ours))
     if found:
-        findings.began = where_it_began(pair, case) or _on_the_way_back(found)
+        findings.began = first_difference(pair, case) or _in_the_backward_pass(found)
     how = "bit-equal" if pair.tolerance is None else "equal within the tolerance"
-    failed = f"the derivatives for {len(found)} of {len(ours)} variables differ"
-    return findings.check(f"the derivatives for {len(ours)} variables are {how}", failed)
+    failed = f"the gradients of {len(found)} of {len(ours)} variables differ"
+    return findings.check(f"the gradients of {len(ours)} variables are {how}", failed)
 
 
-def _on_the_way_back(found: list[Difference]) -> str:
-    """Values agree, so it began behind them: at the last op, where derivatives come from first."""
-    return f"{found[-1].path.rpartition('/')[0]} (on the way back; all values before it agree)"
+def _in_the_backward_pass(found: list[Difference]) -> str:
+    """Return the op where gradients begin to differ although all values agree: the last one."""
+    return f"{found[-1].path.rpartition('/')[0]} (in the backward pass; all values before it agree)"

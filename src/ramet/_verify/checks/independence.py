@@ -1,4 +1,4 @@
-"""Whether changing either model leaves the other's state and outputs alone."""
+"""Independence: changing one model does not change the state and outputs of the other."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ import keras
 import numpy as np
 
 from ramet._keras import views_of
-from ramet._verify.cases import Case
 from ramet._verify.findings import Findings, NotRun
-from ramet._verify.pair import Pair, Side
+from ramet._verify.inputs import Case
+from ramet._verify.pair import Pair
 from ramet._verify.report import Check
 from ramet._verify.run import by_path, compare_by_path, quiet, state_of
+from ramet._verify.side import Side
 
 
 def check(pair: Pair) -> Check:
-    """Give every variable of one model other values, look at the other model, and the other way round."""
+    """Change every variable of one model and compare the other with its initial state, in both directions."""
     findings = Findings("independence")
     case: Case | None = None
     with contextlib.suppress(NotRun):
         case = pair.cases[0]
     for changed, watched, words in (
-        (pair.theirs, pair.ours, "changing the other changed the original: "),
-        (pair.ours, pair.theirs, "changing the original changed the other: "),
+        (pair.theirs, pair.ours, "changing the other model changed the original: "),
+        (pair.ours, pair.theirs, "changing the original changed the other model: "),
     ):
         pair.begin()
         before = state_of(watched, pair.copies)
@@ -40,11 +41,11 @@ def check(pair: Pair) -> Check:
         pair.end()
     count = findings.counts["variables changed"]
     what = "state" if case is None else "state and outputs"
-    return findings.check(f"{count} variables changed, side by side; {what} of the other stayed")
+    return findings.check(f"after changing {count} variables, the {what} of the other model are the same")
 
 
 def _change(side: Side) -> int:
-    """Other values for all variables; answers with how many could be given some."""
+    """Change all variables, and return the number of those that could be changed."""
     count = 0
     for variable in [reached.value for reached in side.reached.values() if isinstance(reached.value, keras.Variable)]:
         for array in views_of(variable)[:1]:
@@ -67,9 +68,9 @@ def _other(array: Any, dtype: str) -> Any:
 
 
 def _outputs(side: Side, case: Case) -> dict[str, list[Any]]:
-    """What a model gives now, without putting anything back first."""
+    """Return the outputs of a model in its current state."""
     with quiet():
         try:
             return by_path(side.model(*case.args, training=False, **case.kwargs))
-        except Exception:  # noqa: BLE001  # it gave outputs before the other was changed
+        except Exception:  # noqa: BLE001  # it returned outputs before the other model was changed
             return {}

@@ -1,4 +1,4 @@
-"""Whether the mask of every intermediate value is the same."""
+"""Masks: every intermediate value has the same mask."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ramet._verify.run import Step, differences
 
 
 def check(pair: Pair) -> Check:
-    """Compare the masks that travel with the values of a run, call by call."""
+    """Compare the masks that the values of a run carry, call by call."""
     findings = Findings("masks")
     cases = [case for case in pair.cases if case.trains]
     for case in cases:
@@ -19,28 +19,28 @@ def check(pair: Pair) -> Check:
         findings.count("calls", len(ours))
         for mine, yours in zip(ours, theirs, strict=False):
             if mine.path != yours.path:
-                findings.say(mine.path, f"{case.name}: the other runs {yours.path} there")
+                findings.add_text(mine.path, f"{case.name}: the other model calls {yours.path} there")
                 break
             findings.count("masks", sum(bool(mask) for mask in mine.masks))
             if [bool(mask) for mask in mine.masks] != [bool(mask) for mask in yours.masks]:
-                findings.say(mine.path, f"{case.name}: {_presence(mine)} became {_presence(yours)}")
+                findings.add_text(mine.path, f"{case.name}: {_presence(mine)} became {_presence(yours)}")
             for difference in differences(mine.path, *_in_both(mine, yours), None):
                 findings.add(difference)
             if findings.total and findings.began is None:
                 findings.began = mine.path
         if len(ours) != len(theirs):
-            findings.say(pair.ours.model.name, f"{case.name}: {len(ours)} calls became {len(theirs)}")
+            findings.add_text(pair.ours.model.name, f"{case.name}: {len(ours)} calls became {len(theirs)}")
     if not findings.counts.get("calls"):
-        not_run("no call could be heard")
+        not_run("no call could be recorded")
     masks = findings.counts.get("masks", 0)
     calls = findings.counts["calls"]
     return findings.check(
-        f"{masks} masks in {calls} calls are the same" if masks else f"{calls} calls, no masks in either"
+        f"{masks} masks in {calls} calls are the same" if masks else f"{calls} calls, no masks in either model"
     )
 
 
 def _presence(step: Step) -> str:
-    """Which of the values of a call have masks."""
+    """Describe which values of a call have masks."""
     words = ["a mask" if mask else "no mask" for mask in step.masks]
     return words[0] if len(words) == 1 else f"[{', '.join(words)}]"
 

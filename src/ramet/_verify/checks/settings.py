@@ -1,4 +1,4 @@
-"""Whether the settings are equal: configs, dtype policies, trainable flags, compile settings, attributes."""
+"""Settings: configs, dtype policies, trainable flags, compile settings and attributes are the same."""
 
 from __future__ import annotations
 
@@ -7,78 +7,91 @@ from typing import Any
 
 import keras
 
-from ramet._graph import Argument, FrozenDict, FrozenList, Op
+from ramet._graph import Argument, FrozenDict, FrozenList, Graph, Op
 from ramet._keras import compile_settings, freeze_argument
 from ramet._verify.findings import Findings
-from ramet._verify.pair import Pair, Side
+from ramet._verify.pair import Pair
 from ramet._verify.report import Check
 
 _FIELDS = ("trainable", "dtype_policy", "no_config")
 
 
 def check(pair: Pair) -> Check:
-    """Compare what every op, variable and `compile()` was told, and the attributes that hold plain values."""
+    """Compare the settings of every op, variable and `compile()`, and attributes with plain values."""
     findings = Findings("settings", within=pair.tolerance is not None)
-    ours, theirs = dict(_ops(pair.ours)), dict(_ops(pair.theirs))
-    for path, op in ours.items():
-        if path in theirs:
-            _compare_op(findings, path, op, theirs[path])
+    ops = _compare_ops(findings, pair.ours.graph, pair.theirs.graph)
     _compare_flags(findings, pair)
     _compare_data(findings, "compile", _compiled(pair.ours.model), _compiled(pair.theirs.model))
     known = {difference.path for difference in findings.first}
-    for found in pair.beside.found:
-        # A config has told of it already.
+    for found in pair.side_by_side.found:
+        # Unless it was found in a config already.
         if found.kind == "value" and found.difference.path not in known:
             findings.add(found.difference)
-    for mine, yours in pair.beside.dtypes:
+    for mine, yours in pair.side_by_side.dtypes:
         findings.allow(mine, yours)
-    findings.count("ops", len(ours))
-    findings.count("attributes", pair.beside.compared)
-    return findings.check(f"{len(ours)} ops and {pair.beside.compared:,} attributes are set alike")
+    findings.count("ops", ops)
+    findings.count("attributes", pair.side_by_side.compared)
+    return findings.check(f"{ops} ops and {pair.side_by_side.compared:,} attributes have the same settings")
 
 
-def _ops(side: Side) -> Iterator[tuple[str, Op]]:
-    if side.graph.root is not None:
-        yield side.graph.name, side.graph.root
-    yield from side.graph.walk()
+def check_graphs(ours: Graph, theirs: Graph, *, within: bool) -> Check:
+    """Compare the settings of every op of two graphs; `within` is whether a tolerance allows other dtypes."""
+    findings = Findings("settings", within=within)
+    ops = _compare_ops(findings, ours, theirs)
+    findings.count("ops", ops)
+    return findings.check(f"{ops} ops have the same settings")
+
+
+def _compare_ops(findings: Findings, ours: Graph, theirs: Graph) -> int:
+    mine, yours = dict(_ops(ours)), dict(_ops(theirs))
+    for path, op in mine.items():
+        if path in yours:
+            _compare_op(findings, path, op, yours[path])
+    return len(mine)
+
+
+def _ops(graph: Graph) -> Iterator[tuple[str, Op]]:
+    if graph.root is not None:
+        yield graph.name, graph.root
+    yield from graph.walk()
 
 
 def _compare_op(findings: Findings, path: str, ours: Op, theirs: Op) -> None:
     for field in _FIELDS:
         mine, yours = getattr(ours, field), getattr(theirs, field)
         if mine != yours and not findings.allow(mine, yours):
-            findings.say(f"{path}.{field}", f"{mine!r} became {yours!r}")
+            findings.add_text(f"{path}.{field}", f"{mine!r} became {yours!r}")
     _compare_data(findings, path, ours.config, theirs.config, skipped=("trainable", "name"))
     _compare_data(findings, path, ours.flags, theirs.flags)
 
 
 def _compare_flags(findings: Findings, pair: Pair) -> None:
-    """The flag of every variable; an op's own says nothing of those it holds."""
+    """Compare the flags of every variable, which may differ from the flag of its op."""
     for path, variable in pair.ours.variables.items():
         other = pair.theirs.variables.get(path)
         for flag in ("trainable", "aggregation", "overwrite_with_gradient"):
             mine, yours = getattr(variable, flag, None), getattr(other, flag, None)
             if other is not None and mine != yours:
-                findings.say(f"{path}.{flag}", f"{mine!r} became {yours!r}")
+                findings.add_text(f"{path}.{flag}", f"{mine!r} became {yours!r}")
 
 
 def _compare_data(findings: Findings, path: str, ours: Any, theirs: Any, skipped: tuple[str, ...] = ()) -> None:
-    """Two frozen configs, down to the entries that differ; within a tolerance, floating-point dtypes may."""
+    """Compare two frozen configs down to the entries that differ; a tolerance allows other floating-point dtypes."""
     waiting: list[tuple[str, Argument, Argument]] = [(path, ours, theirs)]
     while waiting:
-        place, mine, yours = waiting.pop()
+        entry, mine, yours = waiting.pop()
         if isinstance(mine, FrozenDict) and isinstance(yours, FrozenDict):
-            names = [name for name in dict.fromkeys([*mine, *yours]) if place != path or name not in skipped]
-            waiting.extend((f"{place}.{name}", mine.get(name), yours.get(name)) for name in reversed(names))
+            names = [name for name in dict.fromkeys([*mine, *yours]) if entry != path or name not in skipped]
+            waiting.extend((f"{entry}.{name}", mine.get(name), yours.get(name)) for name in reversed(names))
         elif isinstance(mine, FrozenList) and isinstance(yours, FrozenList) and len(mine) == len(yours):
             pairs = list(zip(mine, yours, strict=True))
-            waiting.extend((f"{place}[{index}]", *pairs[index]) for index in reversed(range(len(pairs))))
+            waiting.extend((f"{entry}[{index}]", *pairs[index]) for index in reversed(range(len(pairs))))
         elif (type(mine) is not type(yours) or repr(mine) != repr(yours)) and not findings.allow(mine, yours):
-            findings.say(place, f"{_text(mine)} became {_text(yours)}")
+            findings.add_text(entry, f"{_text(mine)} became {_text(yours)}")
 
 
 def _compiled(model: Any) -> Argument:
-    """What `compile()` was told; objects by their class and config."""
+    """Return the compile settings, with objects by class and config."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, keras.Loss | keras.Metric | keras.optimizers.Optimizer):

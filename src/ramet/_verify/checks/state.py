@@ -1,29 +1,29 @@
-"""Whether every variable is bit-equal, by path: weights, RNG, RNN, tables, metrics, optimizer."""
+"""State: the values of all variables, by path: weights, RNG, RNN, tables, metrics, optimizer."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from ramet._verify.findings import Findings
-from ramet._verify.pair import Pair, Side
+from ramet._verify.pair import Pair
 from ramet._verify.report import Check
-from ramet._verify.variables import size_of
+from ramet._verify.side import Side, size_of
 
 
 def check(pair: Pair) -> Check:
     """Compare the values of all variables, vocabularies, and arrays held in attributes."""
     findings = Findings("state", within=pair.tolerance is not None)
-    found, largest = pair.state
-    for difference in found:
+    differences, largest = pair.state
+    for difference in differences:
         findings.add(difference)
     differing = findings.total
     _compare_vocabularies(findings, pair)
-    for found_beside in pair.beside.found:
-        if found_beside.kind == "array":
-            findings.add(found_beside.difference)
-    if pair.tolerance is not None and pair.beside.tolerance is not None:
+    for attribute in pair.side_by_side.found:
+        if attribute.kind == "array":
+            findings.add(attribute.difference)
+    if pair.tolerance is not None and pair.side_by_side.tolerance is not None:
         pair.tolerance.note(largest)
-        pair.tolerance.note(pair.beside.tolerance.largest)
+        pair.tolerance.note(pair.side_by_side.tolerance.largest)
     for path, variable in pair.ours.variables.items():
         other = pair.theirs.variables.get(path)
         if other is not None:
@@ -33,7 +33,7 @@ def check(pair: Pair) -> Check:
     how = "bit-equal" if pair.tolerance is None else "equal within the tolerance"
     numbers = sum(map(size_of, pair.ours.variables.values()))
     rest = findings.total - differing
-    failed = f"{differing} of {count} variables differ" + (f", and {rest} other things" if rest else "")
+    failed = f"{differing} of {count} variables differ" + (f", and {rest} other values" if rest else "")
     return findings.check(f"{count} variables with {numbers:,} numbers are {how}", failed)
 
 
@@ -43,16 +43,16 @@ def _compare_vocabularies(findings: Findings, pair: Pair) -> None:
         others = theirs.get(path)
         findings.count("vocabularies")
         if words != others:
-            findings.say(f"{path}.vocabulary", _first_difference(words, others or []))
+            findings.add_text(f"{path}.vocabulary", _first_difference(words, others or []))
 
 
 def vocabularies_of(side: Side) -> Iterator[tuple[str, list[str]]]:
-    """The words of layers that have a table of them; the table itself is no variable."""
-    for place in side.places:
-        read = getattr(place.op, "get_vocabulary", None)
-        if place.same_as is None and callable(read):
+    """Yield path and vocabulary of each layer that has one; the lookup table is not a variable."""
+    for location in side.locations:
+        read = getattr(location.op, "get_vocabulary", None)
+        if location.same_as is None and callable(read):
             try:
-                yield place.path, [str(word) for word in read()]
+                yield location.path, [str(word) for word in read()]
             except Exception:  # noqa: BLE001  # a layer without a vocabulary yet
                 continue
 
@@ -60,5 +60,5 @@ def vocabularies_of(side: Side) -> Iterator[tuple[str, list[str]]]:
 def _first_difference(ours: list[str], theirs: list[str]) -> str:
     if len(ours) != len(theirs):
         return f"{len(ours)} words became {len(theirs)}"
-    place = next(number for number, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b)
-    return f"word {place}, {ours[place]!r}, became {theirs[place]!r}"
+    index = next(number for number, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b)
+    return f"word {index}, {ours[index]!r}, became {theirs[index]!r}"

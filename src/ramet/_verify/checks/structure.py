@@ -1,4 +1,4 @@
-"""Whether the graphs are equal: classes, names, calls, arguments, masks, sharing, variables."""
+"""Structure: the graphs are equal: classes, names, calls, arguments, masks, sharing, variables."""
 
 from __future__ import annotations
 
@@ -19,8 +19,12 @@ _GRAPH_FIELDS = ("name", "class_name", "kind", "inputs", "outputs")
 
 def check(pair: Pair) -> Check:
     """Compare the graphs of both models."""
-    findings = Findings("structure", within=pair.tolerance is not None)
-    ours, theirs = pair.ours.graph, pair.theirs.graph
+    return check_graphs(pair.ours.graph, pair.theirs.graph, within=pair.tolerance is not None)
+
+
+def check_graphs(ours: Graph, theirs: Graph, *, within: bool) -> Check:
+    """Compare two graphs; `within` is whether a tolerance allows other floating-point dtypes."""
+    findings = Findings("structure", within=within)
     ops = dict(ours.walk())
     _compare_ops(findings, ops, dict(theirs.walk()))
     others = dict(_graphs(theirs))
@@ -46,10 +50,10 @@ def _compare_ops(findings: Findings, ours: dict[str, Op], theirs: dict[str, Op])
         if path in theirs:
             _compare_op(findings, path, op, theirs[path])
         elif _parent(path) in theirs or not _parent(path):
-            findings.say(path, f"the {op.class_name} is not there")
+            findings.add_text(path, f"the {op.class_name} is missing")
     for path, op in theirs.items():
         if path not in ours and (_parent(path) in ours or not _parent(path)):
-            findings.say(path, f"the {op.class_name} is new")
+            findings.add_text(path, f"the {op.class_name} is new")
 
 
 def _parent(path: str) -> str:
@@ -63,11 +67,11 @@ def _compare_op(findings: Findings, path: str, ours: Op, theirs: Op) -> None:
         if name in yours:
             _compare_fields(findings, f"{path}/{name}", spec, yours[name], _VARIABLE_FIELDS)
         else:
-            findings.say(f"{path}/{name}", "the variable is not there")
+            findings.add_text(f"{path}/{name}", "the variable is missing")
     for name in yours.keys() - mine.keys():
-        findings.say(f"{path}/{name}", "the variable is new")
+        findings.add_text(f"{path}/{name}", "the variable is new")
     if list(mine) != list(yours) and mine.keys() == yours.keys():
-        findings.say(path, "its variables stand in another order")
+        findings.add_text(path, "its variables are in another order")
 
 
 def _compare_graphs(findings: Findings, path: str, ours: Graph, theirs: Graph, root: str) -> None:
@@ -80,18 +84,18 @@ def _compare_graphs(findings: Findings, path: str, ours: Graph, theirs: Graph, r
         if name in yours:
             _compare_call(findings, prefix + name, call, yours[name])
         else:
-            findings.say(prefix + name, "the call is not there")
+            findings.add_text(prefix + name, "the call is missing")
     for name in yours:
         if name not in mine:
-            findings.say(prefix + name, "the call is new")
+            findings.add_text(prefix + name, "the call is new")
     if list(mine) != list(yours) and mine.keys() == yours.keys():
-        findings.say(path or root, "its calls are in another order")
+        findings.add_text(path or root, "its calls are in another order")
 
 
 def _compare_call(findings: Findings, path: str, ours: Call, theirs: Call) -> None:
     _compare_fields(findings, path, ours, theirs, _CALL_FIELDS)
     if len(ours.outputs) != len(theirs.outputs):
-        findings.say(path, f"{len(ours.outputs)} outputs became {len(theirs.outputs)}")
+        findings.add_text(path, f"{len(ours.outputs)} outputs became {len(theirs.outputs)}")
     for mine, yours in zip(ours.outputs, theirs.outputs, strict=False):
         _compare_fields(findings, path, mine, yours, _VALUE_FIELDS)
 
@@ -103,7 +107,7 @@ def _compare_fields(findings: Findings, path: str, ours: Any, theirs: Any, field
         if field == "dtype" and findings.allow(mine, yours):
             continue
         if type(mine) is not type(yours) or repr(mine) != repr(yours):
-            findings.say(path, f"{field.replace('_', ' ')} {_text(mine)} became {_text(yours)}")
+            findings.add_text(path, f"{field.replace('_', ' ')} {_text(mine)} became {_text(yours)}")
 
 
 def _text(value: Any) -> str:

@@ -1,0 +1,178 @@
+"""The base class of all edits, and the conversion of what users pass as edits."""
+
+from __future__ import annotations
+
+import abc
+import copy
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
+
+from ramet._arguments import check_flag
+from ramet._edit.plans import Step
+from ramet._select import Selector, anything, as_selector
+from ramet.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import keras
+
+    from ramet._edit.layer_config import LayerConfig
+    from ramet._edit.session import EditSession
+    from ramet._edit.trainable import TrainingForecast
+
+# What users may pass for some arguments; recipes read an argument by the name of its type. A selector is stored as a `Selector`,
+# whatever it was made from. A layer comes from a function of the old layer, as a layer, or as its description in a recipe.
+SelectorLike: TypeAlias = "Selector | str | type | keras.Operation | Sequence[SelectorLike] | None"
+LayerSource: TypeAlias = "Callable[[Any], Any] | keras.Operation | LayerConfig"
+CallChoice = int | str | Iterable[int | str] | None
+WeightPolicy = Literal["refuse", "slice", "pad", "mean", "repeat", "fresh"]
+DtypePolicyLike: TypeAlias = "str | keras.dtype_policies.DTypePolicy"
+QuantizationMode: TypeAlias = str  # the modes depend on the version of Keras
+InputShape: TypeAlias = Iterable[int | None]
+
+# The attribute that marks an error raised by a function that the user passed to an edit.
+RAISED_BY_USER = "_ramet_raised_by_user"
+# The facts that every edit declares, and what they mean.
+_FACTS = {
+    "kind": "its name in ramet.edits, such as 'freeze'",
+    "preserves_function": "whether the edited model computes the same outputs (at inference)",
+    "adds_layers": "whether it puts layers into the model that nobody knows before it is applied",
+}
+
+
+@dataclass(frozen=True, repr=False)
+class Edit(abc.ABC):
+    """One change to a model, as a frozen value.
+
+    Each edit is a frozen dataclass in a file of its own below `ramet._edit.edits`: its fields are the arguments that users
+    pass, its class variables the facts about it, `plan` and `apply` what it does. The public name is an alias of the class
+    (`ramet.edits.freeze is Freeze`), so the docstring of the class is the documentation. Recipes read and write the fields.
+
+    Attributes:
+        where: Its location in a recipe, for messages; None for an edit made in Python.
+    """
+
+    kind: ClassVar[str]
+    preserves_function: ClassVar[bool]
+    adds_layers: ClassVar[bool]
+
+    where: str | None = field(default=None, init=False, compare=False)
+
+    def __init_subclass__(cls, *, abstract: bool = False) -> None:
+        for fact, meaning in _FACTS.items():
+            if not abstract and not hasattr(cls, fact):
+                raise TypeError(
+                    f"Cannot define the edit {cls.__name__}: it does not declare `{fact}`, {meaning}. "
+                    f"Add `{fact} = ...` to the class in {cls.__module__}."
+                )
+
+    def __post_init__(self) -> None:
+        """Convert the selector and check the flag that most edits have. Edits with other arguments check these, too."""
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.name == "required":
+                check_flag(self.kind, "required", value)
+            elif one.name == "selector":
+                self._store("selector", anything() if value is None and one.default is None else as_selector(value))
+
+    def _store(self, name: str, value: Any) -> None:
+        """Set a field to its converted value; for `__post_init__` only."""
+        object.__setattr__(self, name, value)
+
+    @abc.abstractmethod
+    def plan(self, session: EditSession) -> Step:
+        """Return what the edit would touch and what it skips. Nothing is changed."""
+
+    @abc.abstractmethod
+    def apply(self, step: Step, session: EditSession) -> None:
+        """Apply a planned step to the twin: change layers in place, or record changes of calls in `session.changes`."""
+
+    def preview(self, step: Step, steps: list[Step], session: EditSession) -> Step:
+        """Return the step as a plan shows it, e.g. with the weights it adapts. `steps` are those of all edits."""
+        return step
+
+    def forecast_training(self, step: Step, forecast: TrainingForecast) -> None:  # noqa: B027  # a hook
+        """Record in the forecast of a plan which weights are trained after the edit. Most edits change none."""
+
+    def located(self, where: str) -> Self:
+        """Return the same edit with its location in a recipe."""
+        found = copy.copy(self)
+        object.__setattr__(found, "where", where)
+        return found
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the constructor's arguments by name, in order, without those that have their default value."""
+        found: dict[str, Any] = {}
+        for name, parameter in inspect.signature(type(self)).parameters.items():
+            value = getattr(self, name)
+            if parameter.kind is parameter.VAR_KEYWORD:
+                found |= dict(value)
+            elif value != (
+                anything() if isinstance(value, Selector) and parameter.default is None else parameter.default
+            ):
+                found[name] = value
+        return found
+
+    def _shown(self) -> Iterator[tuple[str, Any]]:
+        """Yield the fields to print, by name."""
+        for one in fields(self):
+            if one.init and one.name != "required":
+                yield one.name, getattr(self, one.name)
+
+    def __repr__(self) -> str:
+        shown = dict(self._shown())
+        # The first selector is printed without its name; one that matches everything is left out.
+        chosen = next((name for name, value in shown.items() if isinstance(value, Selector)), None)
+        selector = None if chosen is None else shown.pop(chosen)
+        parts = [] if selector is None or selector == anything() else [repr(selector)]
+        optional = bool(parts) and not getattr(self, "required", True)
+        parts += [f"{name}={_text(value)}" for name, value in shown.items() if value is not None]
+        parts += ["required=False"] if optional else []
+        return f"{self.kind}({', '.join(parts)})"
+
+
+def _text(value: Any) -> str:
+    if callable(value) and hasattr(value, "__name__"):
+        return str(value.__name__)
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def as_edits(given: Iterable[Any]) -> tuple[Edit, ...]:
+    """Return the edits in what was passed, in order: edits, recipes, and lists of these.
+
+    Raises:
+        ArgumentError: Something else was passed.
+    """
+    found: list[Edit] = []
+    waiting = list(given)[::-1]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, Edit):
+            found.append(item)
+        elif isinstance(item, list | tuple):
+            waiting.extend(reversed(item))
+        elif hasattr(item, "edits") and not isinstance(item, type):
+            waiting.extend(reversed(item.edits))
+        else:
+            raise ArgumentError(
+                f"Cannot edit with an object of class {type(item).__name__}: it is not an edit.",
+                expected="edits from ramet.edits, or a recipe",
+                fix="from ramet import edits as e, then for example e.freeze('encoder').",
+            )
+    return tuple(found)
+
+
+def is_whole_number(value: Any, *, least: int) -> bool:
+    """Return whether a value is an int, not a bool, and not below a limit."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def called(function: Callable[[Any], Any], argument: Any) -> Any:
+    """Call a function that the user passed to an edit; its errors reach the user unchanged."""
+    try:
+        return function(argument)
+    except Exception as error:
+        setattr(error, RAISED_BY_USER, True)
+        raise

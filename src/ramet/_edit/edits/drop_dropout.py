@@ -1,0 +1,104 @@
+"""`drop_dropout`: remove the layers that act only in training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+
+from ramet._edit.base import Edit, SelectorLike
+from ramet._edit.plans import Skip, Step, Touch
+from ramet._edit.session import EditSession
+from ramet._edit.settings import update_settings
+from ramet._keras import structure
+from ramet._select import Candidate
+
+_DROPOUT = (
+    keras.layers.Dropout,
+    keras.layers.SpatialDropout1D,
+    keras.layers.SpatialDropout2D,
+    keras.layers.SpatialDropout3D,
+    keras.layers.GaussianDropout,
+    keras.layers.AlphaDropout,
+    keras.layers.GaussianNoise,
+)
+_RATES = ("dropout", "recurrent_dropout")
+
+
+@dataclass(frozen=True, repr=False)
+class DropDropout(Edit):
+    """Remove dropout and noise layers, which act only in training; inside other layers, set their rate to 0.
+
+    Args:
+        selector: The layers; all by default.
+    """
+
+    kind = "drop_dropout"
+    preserves_function = True
+    adds_layers = False
+
+    selector: SelectorLike = None
+
+    def plan(self, session: EditSession) -> Step:
+        touched: list[Touch] = []
+        skipped: list[Skip] = []
+        for candidate in session.find(self.selector):
+            layer = session.op(candidate.path)
+            if isinstance(layer, _DROPOUT):
+                found = _planned(candidate, session)
+                if isinstance(found, Skip):
+                    skipped.append(found)
+                elif found is not None:
+                    touched.append(found)
+            elif isinstance(layer, keras.Layer) and structure.function_of(layer) is None:  # a graph has dropout layers
+                rates = [name for name in _RATES if _has_rate(candidate.op.config, name)]
+                if rates:
+                    touched.append(_set_to_zero(candidate, *rates))
+        return Step(self, tuple(touched), tuple(skipped))
+
+    def apply(self, step: Step, session: EditSession) -> None:
+        for item in step.touched:
+            if item.detail is not None:
+                update_settings(session, item.path, dict(item.detail))
+                continue
+            for call in session.calls(item.path).values():
+                session.changes.at(call).keep = (0,)
+            session.mark_changed(item.path)
+
+
+def _planned(candidate: Candidate, session: EditSession) -> Touch | Skip | None:
+    """Return what happens to a dropout or noise layer; None if a rate of the layer around it decides."""
+    path, holder = candidate.path, session.holder(candidate.path)
+    setting = "stddev" if isinstance(session.op(path), keras.layers.GaussianNoise) else "rate"
+    if structure.function_of(holder) is None:
+        if isinstance(holder, keras.layers.Wrapper):
+            return _set_to_zero(candidate, setting)
+        if any(hasattr(holder, name) or hasattr(holder, f"_{name}") for name in _RATES):
+            return None
+        return Skip(path, f"it is created and called by the code of a {type(holder).__name__}")
+    calls = session.calls(path).values()
+    if any(_training_argument(call) for call in calls):
+        return Skip(path, "it is called with training=True, so it also acts at inference")
+    if any(len(call.input_tensors) != 1 or len(call.outputs) != 1 for call in calls):
+        return _set_to_zero(candidate, setting)
+    return Touch(path, f"{candidate.op.class_name}, removed", claims=frozenset({"layer"}))
+
+
+def _set_to_zero(candidate: Candidate, *names: str) -> Touch:
+    what = f"{candidate.op.class_name}, {' and '.join(names)} set to 0"
+    # Nothing is claimed: an edit that replaces the layer may come with this one.
+    return Touch(candidate.path, what, claims=frozenset(), detail=dict.fromkeys(names, 0.0))
+
+
+def _training_argument(call: Any) -> Any:
+    named = structure.arguments_by_name(call.operation, call.arguments.args, call.arguments.kwargs)
+    return named.get("training")
+
+
+def _has_rate(config: object, name: str) -> bool:
+    value = getattr(config, "get", lambda _: None)(name)
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+drop_dropout = DropDropout

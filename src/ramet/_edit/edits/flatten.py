@@ -1,0 +1,167 @@
+"""`flatten`: inline nested models into the graph around them; shared layers stay shared."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+
+from ramet._build import Steps, arguments_of, run_steps
+from ramet._edit.base import Edit, SelectorLike
+from ramet._edit.names import free_name, policies_follow
+from ramet._edit.plans import Skip, Step, Touch
+from ramet._edit.session import EditSession
+from ramet._keras import exchange, rewire, sort_calls, structure
+
+
+@dataclass(frozen=True, repr=False)
+class Flatten(Edit):
+    """Inline nested models into the graph around them; shared layers stay shared.
+
+    Args:
+        selector: The nested models; all by default.
+    """
+
+    kind = "flatten"
+    preserves_function = True
+    adds_layers = False
+
+    selector: SelectorLike = None
+
+    def plan(self, session: EditSession) -> Step:
+        touched, skipped = [], []
+        for candidate in session.find(self.selector):
+            model = session.op(candidate.path)
+            if not isinstance(model, keras.Model):
+                continue
+            reason = _objection(model, candidate.path, session)
+            if reason is None and session.graph_at(candidate.path.rpartition("/")[0]) is None:
+                reason = "it is called by the code of the layer around it"
+            if reason is None:
+                what = f"{len(structure.function_of(model).operations)} ops inlined"
+                touched.append(Touch(candidate.path, what, claims=frozenset({"layer"})))
+            else:
+                skipped.append(Skip(candidate.path, reason))
+        return Step(self, tuple(touched), tuple(skipped))
+
+    def apply(self, step: Step, session: EditSession) -> None:
+        """Inline each nested model, the outermost first: those inside it are inlined on the way."""
+        inlined = {id(session.op(item.path)): item.path for item in step.touched}
+        for item in step.touched:
+            for call in session.calls(item.path).values():
+                session.changes.at(call).instead = _InlinedCall(session, call, inlined)
+            _freeze_layers_of_frozen(session.op(item.path))
+            session.mark_changed(item.path)
+        with policies_follow(session.twin):
+            _make_names_unique(session, inlined)
+
+
+class _InlinedCall:
+    """The calls of a nested model, made on the arguments that the model was called with."""
+
+    def __init__(self, session: EditSession, call: Any, inlined: dict[int, str]) -> None:
+        self._session, self._call, self._inlined = session, call, inlined
+
+    def __call__(self, successor: Callable[[Any], Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return run_steps(self._made(self._call.operation, args, kwargs, {}))
+
+    def _made(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], context: dict[str, Any]) -> Steps:
+        function = structure.function_of(model)
+        training = kwargs.get("training", context.get("training"))
+        context = {} if training is None else {"training": training}
+        own = keras.tree.flatten(structure.inputs_of(function))
+        given = keras.tree.flatten(args[0] if args else kwargs.get("inputs"))
+        known = dict(zip(map(id, own), given, strict=True))
+        for call in sort_calls(structure.calls_of(function)):
+            if call.is_input or id(call.outputs[0]) in known:
+                continue
+            inner_args, inner_kwargs = arguments_of(call, known)
+            op = self._session.successor(call.operation)
+            if id(op) in self._inlined:
+                outputs = yield self._made(op, inner_args, inner_kwargs, context)
+            else:
+                change = self._session.changes.calls.get(id(call))
+                inner_kwargs = inner_kwargs | _training_phase(op, inner_kwargs, context)
+                if change is None:
+                    outputs = op(*inner_args, **inner_kwargs)
+                else:
+                    outputs = change.make_outputs(op, inner_args, inner_kwargs, _call_op, _Successor(known))
+            known.update(zip(map(id, call.outputs), keras.tree.flatten(outputs), strict=True))
+        return [known.get(id(tensor), tensor) for tensor in keras.tree.flatten(structure.outputs_of(function))]
+
+
+class _Successor:
+    """A function from an old tensor to the new one."""
+
+    def __init__(self, known: dict[int, Any]) -> None:
+        self._known = known
+
+    def __call__(self, tensor: Any) -> Any:
+        return self._known.get(id(tensor), tensor)
+
+
+def _call_op(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return op(*args, **kwargs)
+
+
+def _training_phase(op: Any, kwargs: dict[str, Any], context: dict[str, Any]) -> dict[str, Any]:
+    """Return the `training` argument that a model was called with, for a layer inside that takes one."""
+    if not isinstance(op, keras.Layer) or kwargs.get("training") is not None:
+        return {}
+    return {
+        name: value for name, value in context.items() if structure.default_of(op, name) is not inspect.Parameter.empty
+    }
+
+
+def _objection(model: Any, path: str, session: EditSession) -> str | None:
+    """Return why a model cannot be inlined, or None."""
+    if structure.function_of(model) is None:
+        return "it has no call graph"
+    if structure.has_its_own_call(model):
+        return f"{type(model).__name__} has a call method of its own"
+    if any(True for _ in structure.variables_of(model)):
+        return "it has variables of its own"
+    for call in session.calls(path).values():
+        args, kwargs = call.arguments.args, call.arguments.kwargs
+        named = [value for name, value in kwargs.items() if name not in ("training", "inputs")]
+        if any(value is not None for value in (*args[1:], *named)):
+            return "it is called with further arguments"
+    return None
+
+
+def _freeze_layers_of_frozen(model: Any) -> None:
+    """Freeze the layers of a frozen model one by one: its flag disappears together with it."""
+    if not model.trainable:
+        for layer in structure.layers_of(model):
+            exchange.set_own_trainable(layer, trainable=False)
+            for variable in layer.variables:
+                variable.trainable = False
+
+
+def _make_names_unique(session: EditSession, inlined: dict[int, str]) -> None:
+    """Rename ops that would have the same name in one graph: the path of their model comes first."""
+    paths = set(inlined.values())
+    groups: dict[str, list[str]] = {}
+    for path in inlined.values():
+        home = path
+        while home in paths:
+            home = home.rpartition("/")[0]
+        groups.setdefault(home, []).append(path)
+    for home, models in groups.items():
+        own = session.graph_at(home).operations
+        taken = {structure.name_of(op) for op in own if id(op) not in inlined}
+        seen: set[int] = set(map(id, own))
+        for path in models:
+            for op in structure.function_of(session.op(path)).operations:
+                if id(op) in seen or id(op) in inlined or isinstance(op, keras.layers.InputLayer):
+                    continue
+                seen.add(id(op))
+                if structure.name_of(op) in taken:
+                    rewire.rename_op(op, free_name(f"{path.replace('/', '_')}_{structure.name_of(op)}", taken))
+                taken.add(structure.name_of(op))
+
+
+flatten = Flatten

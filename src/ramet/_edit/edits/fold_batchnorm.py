@@ -1,0 +1,251 @@
+"""`fold_batchnorm`: at inference, batch normalization is a scale and a shift, which the layer beside it can apply."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+
+from ramet._edit.base import Edit, SelectorLike
+from ramet._edit.edits.split_activation import is_linear
+from ramet._edit.plans import Skip, Step, Touch
+from ramet._edit.session import EditSession
+from ramet._edit.settings import update_settings
+from ramet._keras import lora, quantization, structure
+from ramet.errors import EditError
+
+_CONVOLUTIONS = (keras.layers.Conv1D, keras.layers.Conv2D, keras.layers.Conv3D)
+_TRANSPOSED = (keras.layers.Conv1DTranspose, keras.layers.Conv2DTranspose, keras.layers.Conv3DTranspose)
+_DEPTHWISE = (keras.layers.DepthwiseConv1D, keras.layers.DepthwiseConv2D)
+_SEPARABLE = (keras.layers.SeparableConv1D, keras.layers.SeparableConv2D)
+_SUPPORTED = (*_CONVOLUTIONS, *_TRANSPOSED, *_DEPTHWISE, *_SEPARABLE, keras.layers.Dense)
+
+
+@dataclass(frozen=True)
+class _Partner:
+    """The layer that a normalization is folded into."""
+
+    path: str
+    comes_first: bool  # whether the layer comes before the normalization
+
+
+@dataclass(frozen=True, repr=False)
+class FoldBatchnorm(Edit):
+    """Fold each batch normalization into the convolution or dense layer before or after it, only where that is exact.
+
+    Args:
+        selector: The normalizations; all by default.
+    """
+
+    kind = "fold_batchnorm"
+    preserves_function = True
+    adds_layers = False
+
+    selector: SelectorLike = None
+
+    def plan(self, session: EditSession) -> Step:
+        touched, skipped = [], []
+        used: set[str] = set()
+        for candidate in session.find(self.selector):
+            norm = session.op(candidate.path)
+            if not isinstance(norm, keras.layers.BatchNormalization):
+                continue
+            partner = _find_partner(candidate.path, norm, session, used)
+            if isinstance(partner, str):
+                skipped.append(Skip(candidate.path, partner))
+                continue
+            used.add(partner.path)
+            what = f"folded into '{partner.path}' {'before' if partner.comes_first else 'after'} it"
+            touched.append(Touch(candidate.path, what, claims=frozenset({"layer"}), detail=partner))
+        return Step(self, tuple(touched), tuple(skipped))
+
+    def apply(self, step: Step, session: EditSession) -> None:
+        """Put scale and shift into the weights of the partner, and remove the normalization."""
+        for item in step.touched:
+            partner: _Partner = item.detail
+            norm, layer = session.op(item.path), session.op(partner.path)
+            _check_plain(layer, partner.path)
+            scale, shift = scale_and_shift(norm)
+            if not layer.use_bias:
+                update_settings(session, partner.path, {"use_bias": True})
+            else:
+                session.changes.redo(layer)
+            (_fold_into_previous if partner.comes_first else _fold_into_next)(layer, scale, shift)
+            for call in session.calls(item.path).values():
+                session.changes.at(call).keep = (0,)
+            session.mark_changed(item.path)
+
+
+def _check_plain(layer: Any, path: str) -> None:
+    """Refuse a partner whose weights an earlier edit has quantized or split."""
+    if quantization.mode_of(layer) is not None or lora.is_enabled(layer):
+        raise EditError(
+            f"Cannot fold a normalization into '{path}': an earlier edit quantizes it or enables LoRA.",
+            fix="fold first: put fold_batchnorm() before quantize() and lora().",
+            path=path,
+        )
+
+
+def scale_and_shift(norm: Any) -> tuple[Any, Any]:
+    """Return the factor and the summand of a normalization at inference, per channel."""
+    mean, variance = _as_float64(norm.moving_mean), _as_float64(norm.moving_variance)
+    scale = (_as_float64(norm.gamma) if norm.scale else 1.0) / np.sqrt(variance + norm.epsilon)
+    return scale, (_as_float64(norm.beta) if norm.center else 0.0) - mean * scale
+
+
+def _fold_into_previous(layer: Any, scale: Any, shift: Any) -> None:
+    """Make a layer compute scale * (W x + b) + shift."""
+    # Of two kernels, the second decides the scale of an output.
+    kernel = layer.pointwise_kernel if isinstance(layer, _SEPARABLE) else layer.kernel
+    value = _as_float64(kernel)
+    if isinstance(layer, _TRANSPOSED):
+        value = value * scale[:, None]  # (..., outputs, inputs)
+    elif isinstance(layer, _DEPTHWISE):
+        value = value * scale.reshape(value.shape[-2:])  # (..., inputs, multiplier)
+    else:
+        value = value * scale  # (..., inputs, outputs)
+    _assign(kernel, value)
+    _assign(layer.bias, _as_float64(layer.bias) * scale + shift)
+
+
+def _fold_into_next(layer: Any, scale: Any, shift: Any) -> None:
+    """Make a layer compute W (scale * x + shift) + b, where no zeros are padded in between."""
+    kernel = layer.depthwise_kernel if isinstance(layer, _SEPARABLE) else layer.kernel
+    value = _as_float64(kernel)
+    taps = tuple(range(value.ndim - 2))
+    if isinstance(layer, (*_DEPTHWISE, *_SEPARABLE)):
+        added = (value * shift[:, None]).sum(taps).reshape(-1)
+        if isinstance(layer, _SEPARABLE):
+            added = added @ _as_float64(layer.pointwise_kernel).reshape(-1, layer.filters)
+        _assign(kernel, value * scale[:, None])
+    else:
+        groups = getattr(layer, "groups", 1)
+        outputs = value.shape[-1] // groups
+
+        def per_group(channels: Any) -> Any:
+            # Each group takes its own part of the channels: (inputs of a group, all outputs).
+            return np.concatenate([np.repeat(part[:, None], outputs, 1) for part in np.split(channels, groups)], 1)
+
+        added = (value * per_group(shift)).sum(axis=(*taps, value.ndim - 2))
+        _assign(kernel, value * per_group(scale))
+    _assign(layer.bias, _as_float64(layer.bias) + added)
+
+
+def _find_partner(path: str, norm: Any, session: EditSession, used: set[str]) -> _Partner | str:
+    """Return the layer that a normalization can be folded into, or why there is none."""
+    calls = list(session.calls(path).values())
+    if structure.function_of(session.holder(path)) is None:
+        return "it is called by the code of the layer around it"
+    if len(calls) != 1:
+        return f"it is called {len(calls)} times"
+    call = calls[0]
+    if type(norm) is not keras.layers.BatchNormalization:
+        return f"{type(norm).__name__} may compute something else"
+    if call.arguments.kwargs.get("training"):
+        return "it is called with training=True, so it normalizes by the batch"
+    if call.arguments.kwargs.get("mask") is not None:
+        return "it is called with a mask"
+    graph = path.rpartition("/")[0]
+    previous = structure.producing_call(call.input_tensors[0])
+    reason = _objection_to_previous(norm, call, previous, session, graph, used)
+    if reason is None:
+        return _Partner(_path_in(graph, previous.operation), comes_first=True)
+    following = _only_consumer(call, session, graph)
+    other = following if isinstance(following, str) else _objection_to_next(norm, following, session, graph, used)
+    if other is None and not isinstance(following, str):
+        return _Partner(_path_in(graph, following.operation), comes_first=False)
+    return f"{reason}; {other}"
+
+
+def _path_in(graph: str, op: Any) -> str:
+    return f"{graph}/{structure.name_of(op)}".lstrip("/")
+
+
+def _objection_to_previous(
+    norm: Any, call: Any, previous: Any, session: EditSession, graph: str, used: set[str]
+) -> str | None:
+    """Return why the normalization cannot be folded into the layer before it, or None."""
+    if previous is None or previous.is_input:
+        return "before it is an input"
+    layer = previous.operation
+    reason = _objection(layer, norm, _path_in(graph, layer), session, used)
+    if reason:
+        return f"before it, {reason}"
+    if not is_linear(layer.activation):
+        return f"before it, '{layer.name}' ends with an activation"
+    if getattr(layer, "activity_regularizer", None) is not None:
+        return f"before it, '{layer.name}' has an activity regularizer"
+    if _channel_axis(layer) != _norm_axis(norm, call):
+        return "it normalizes another axis than the channels"
+    consumer = _only_consumer(previous, session, graph)
+    return f"before it, {consumer}" if isinstance(consumer, str) else None
+
+
+def _objection_to_next(norm: Any, following: Any, session: EditSession, graph: str, used: set[str]) -> str | None:
+    """Return why the normalization cannot be folded into the layer after it, or None."""
+    layer = following.operation
+    reason = _objection(layer, norm, _path_in(graph, layer), session, used)
+    if reason:
+        return f"after it, {reason}"
+    if _channel_axis(layer) != _norm_axis(norm, following):
+        return "it normalizes another axis than the channels"
+    if isinstance(layer, _TRANSPOSED):
+        return f"after it, '{layer.name}' sums different taps at different positions"
+    if not isinstance(layer, keras.layers.Dense) and getattr(layer, "padding", "valid") != "valid":
+        _, shift = scale_and_shift(norm)
+        if np.any(shift != 0):
+            return f"after it, '{layer.name}' pads with zeros, which would not be shifted"
+    return None
+
+
+def _objection(layer: Any, norm: Any, path: str, session: EditSession, used: set[str]) -> str | None:
+    """Return why no normalization can be folded into a layer, or None."""
+    if not isinstance(layer, keras.Layer) or type(layer) not in _SUPPORTED:
+        return f"'{layer.name}' is a {type(layer).__name__}"
+    if path in used:
+        return f"another normalization is already folded into '{layer.name}'"
+    if len(session.calls(path)) != 1:
+        return f"'{layer.name}' is called {len(session.calls(path))} times"
+    if getattr(layer, "quantization_mode", None) is not None:
+        return f"'{layer.name}' is quantized"
+    if getattr(layer, "lora_enabled", False):
+        return f"'{layer.name}' has LoRA enabled"
+    if getattr(layer, "kernel_constraint", None) is not None or getattr(layer, "bias_constraint", None) is not None:
+        return f"'{layer.name}' has a constraint"
+    shared = [v for v in (*layer.variables, *norm.variables) if session.is_tied(v)]
+    return f"'{shared[0].path}' is shared with another layer" if shared else None
+
+
+def _only_consumer(call: Any, session: EditSession, graph: str) -> Any:
+    """Return the only call that takes the output of another, or why there is none."""
+    tensor = call.outputs[0]
+    readers = session.readers(tensor, graph)
+    if session.is_output(tensor, graph):
+        return f"the output of '{structure.name_of(call.operation)}' is an output of the model"
+    if len(readers) != 1:
+        return f"the output of '{structure.name_of(call.operation)}' is used {len(readers)} times"
+    return readers[0]
+
+
+def _channel_axis(layer: Any) -> int:
+    first = getattr(layer, "data_format", "channels_last") == "channels_first"
+    return 1 if first else -1
+
+
+def _norm_axis(norm: Any, call: Any) -> int:
+    rank = len(call.input_tensors[0].shape)
+    axis = norm.axis if norm.axis < 0 else norm.axis - rank
+    return 1 if axis == 1 - rank and rank > 2 else axis
+
+
+def _as_float64(variable: Any) -> Any:
+    return keras.ops.convert_to_numpy(variable).astype("float64")
+
+
+def _assign(variable: Any, value: Any) -> None:
+    variable.assign(value.astype(keras.ops.convert_to_numpy(variable).dtype))
+
+
+fold_batchnorm = FoldBatchnorm

@@ -1,0 +1,87 @@
+"""`freeze` and `unfreeze`: choose what is trained, at all levels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import keras
+
+from ramet._edit.base import Edit, SelectorLike
+from ramet._edit.plans import Step, Touch
+from ramet._edit.session import EditSession
+from ramet._edit.trainable import Flag, TrainingForecast
+from ramet._keras import layers, lora
+from ramet._select import anything
+
+
+@dataclass(frozen=True, repr=False)
+class _SetTrainable(Edit, abstract=True):
+    """The shared part of `freeze` and `unfreeze`."""
+
+    preserves_function = False
+    adds_layers = False
+    trainable: ClassVar[bool]
+
+    selector: SelectorLike = None
+    required: bool = field(default=True, kw_only=True)
+
+    def plan(self, session: EditSession) -> Step:
+        word = "trainable" if self.trainable else "frozen"
+        whole = self._is_whole(session)
+        touched = []
+        for candidate in session.find(self.selector, required=self.required and not whole):
+            op = session.op(candidate.path)
+            if not isinstance(op, keras.Layer) or session.is_input(candidate.path):
+                continue
+            but = ", except for the weights that LoRA updates" if self.trainable and lora.is_enabled(op) else ""
+            # Nothing is claimed: of several edits of flags, the last one counts.
+            touched.append(Touch(candidate.path, f"{candidate.op.class_name}, {word}{but}", claims=frozenset()))
+        notes = (f"the weights of '{session.twin.name}' itself: {word}",) if whole else ()
+        return Step(self, tuple(touched), notes=notes)
+
+    def apply(self, step: Step, session: EditSession) -> None:
+        """Record the flags: they are set at the end, on the layers that are in these places then."""
+        flag = Flag.TRAINABLE if self.trainable else Flag.FROZEN
+        session.flags += [(path, flag) for path in self._paths(step, session)]
+
+    def forecast_training(self, step: Step, forecast: TrainingForecast) -> None:
+        for path in self._paths(step, forecast.session):
+            forecast.set_below(path, trainable=self.trainable)
+
+    def _paths(self, step: Step, session: EditSession) -> list[str]:
+        return [*([""] if self._is_whole(session) else []), *(item.path for item in step.touched)]
+
+    def _is_whole(self, session: EditSession) -> bool:
+        """Return whether the edit is about everything, and the model has weights that belong to none of its layers."""
+        return self.selector == anything() and bool(layers.own_variables(session.twin))
+
+
+@dataclass(frozen=True, repr=False)
+class Freeze(_SetTrainable):
+    """Freeze each matching layer or model with everything inside it; by default all of them.
+
+    Args:
+        selector: The layers and models to freeze.
+        required: Raise an error if nothing matches.
+    """
+
+    kind = "freeze"
+    trainable = False
+
+
+@dataclass(frozen=True, repr=False)
+class Unfreeze(_SetTrainable):
+    """Make each matching layer or model trainable, with everything inside it. Of several edits, the last one counts.
+
+    Args:
+        selector: The layers and models to make trainable.
+        required: Raise an error if nothing matches.
+    """
+
+    kind = "unfreeze"
+    trainable = True
+
+
+freeze = Freeze
+unfreeze = Unfreeze

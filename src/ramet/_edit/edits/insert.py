@@ -1,0 +1,236 @@
+"""`insert_before`, `insert_after` and `remove`: add or remove layers at all calls of an op, or at some."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import keras
+
+from ramet._arguments import as_tuple
+from ramet._edit.base import CallChoice, Edit, LayerSource, SelectorLike
+from ramet._edit.edits.replace import new_layer
+from ramet._edit.names import settle_name
+from ramet._edit.plans import Step, Touch
+from ramet._edit.session import EditSession
+from ramet._graph import split_call_id, without_first
+from ramet._select import Candidate
+from ramet.errors import ArgumentError, EditError, UnknownPathError, shown
+
+
+@dataclass(frozen=True, repr=False)
+class _AtCalls(Edit, abstract=True):
+    """An edit that concerns all calls of an op, or those given by `calls`."""
+
+    def _checked_calls(self, calls: CallChoice) -> CallChoice:
+        if calls is None or isinstance(calls, int | str):
+            return calls
+        return as_tuple(self.kind, "calls", calls, "numbers of calls from 1 on, their ids, or a list of these")
+
+    def _chosen_calls(self, calls: Any, candidate: Candidate, session: EditSession) -> list[str]:
+        """Return the ids of the calls that the edit concerns: all of them, or those given by number or id."""
+        known = list(session.calls(candidate.path))
+        if calls is None:
+            return known
+        found = []
+        for item in [calls] if isinstance(calls, int | str) else calls:
+            call = without_first(item) if isinstance(item, str) and item not in known else item
+            matches = [name for name in known if call in (name, (split_call_id(name) or ("", 0))[1])]
+            if not matches:
+                raise UnknownPathError(
+                    f"Cannot {self.kind} at call {call!r} of '{candidate.path}': there is no such call.",
+                    closest=known,
+                    fix="pass numbers from 1 on, or ids of calls.",
+                    path=candidate.path,
+                )
+            found += matches
+        return found
+
+
+@dataclass(frozen=True, repr=False)
+class _Insert(_AtCalls, abstract=True):
+    """A new layer before or after each matching layer."""
+
+    preserves_function = False
+    adds_layers = True
+
+    selector: SelectorLike
+    layer: LayerSource
+    calls: CallChoice = field(default=None, kw_only=True)
+    required: bool = field(default=True, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._store("calls", self._checked_calls(self.calls))
+
+    def plan(self, session: EditSession) -> Step:
+        touched = []
+        side = self.kind.removeprefix("insert_")
+        for candidate in session.find(self.selector, required=self.required):
+            session.check_has_calls(self.kind, candidate)
+            ids = self._chosen_calls(self.calls, candidate, session)
+            self._check_place(candidate.path, session)
+            what = f"{candidate.op.class_name}, a new layer {side} it"
+            calls = () if self.calls is None else tuple(ids)
+            # A layer beside an op leaves the op as it is, so nothing is claimed.
+            touched.append(Touch(candidate.path, what, calls=calls, claims=frozenset()))
+        return Step(self, tuple(touched))
+
+    def apply(self, step: Step, session: EditSession) -> None:
+        for item in step.touched:
+            calls = session.calls(item.path)
+            chosen = [call for name, call in calls.items() if not item.calls or name in item.calls]
+            self._insert(item.path, chosen, session)
+            session.mark_changed(item.path)
+
+    def _insert(self, path: str, calls: list[Any], session: EditSession) -> None:
+        """Insert one new layer for each tensor that a call takes or returns, the same one at every call of the op."""
+        layers: list[Any] = []
+        taken = session.taken_names(path)
+        for call in calls:
+            tensors, chains = self._slots(call, session)
+            for number in range(len(tensors)):
+                if number == len(layers):
+                    layers.append(new_layer(self.layer, session.op(path), path, session))
+                    settle_name(layers[number], taken, path)
+                    session.take_name(path, layers[number].name)
+                chains.setdefault(number, []).append(layers[number])
+
+    def _check_place(self, path: str, session: EditSession) -> None:
+        """Refuse an op that no layer can be inserted at."""
+
+    def _slots(self, call: Any, session: EditSession) -> tuple[list[Any], dict[int, list[Any]]]:
+        """Return the tensors of a call to insert layers at, and the layers that each one passes through, by number."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, repr=False)
+class InsertBefore(_Insert):
+    """Insert a new layer before each matching layer, one for each tensor in its first argument.
+
+    Args:
+        selector: The layers to insert before.
+        layer: A function that takes the matching layer and returns the new one.
+        calls: The calls of a shared layer, by number from 1 on or by id; all by default. The new layer is shared between
+            them.
+        required: Raise an error if nothing matches.
+    """
+
+    kind = "insert_before"
+
+    def _check_place(self, path: str, session: EditSession) -> None:
+        if session.is_input(path):
+            raise EditError(
+                f"Cannot insert before '{path}': nothing comes before an input.", fix="insert after it.", path=path
+            )
+
+    def _slots(self, call: Any, session: EditSession) -> tuple[list[Any], dict[int, list[Any]]]:
+        return _first_tensors(call), session.changes.at(call).before
+
+
+@dataclass(frozen=True, repr=False)
+class InsertAfter(_Insert):
+    """Insert a new layer after each matching layer, one for each of its outputs.
+
+    Args:
+        selector: The layers to insert after.
+        layer: A function that takes the matching layer and returns the new one.
+        calls: The calls of a shared layer, by number from 1 on or by id; all by default. The new layer is shared between
+            them.
+        required: Raise an error if nothing matches.
+    """
+
+    kind = "insert_after"
+
+    def _slots(self, call: Any, session: EditSession) -> tuple[list[Any], dict[int, list[Any]]]:
+        return call.outputs, session.changes.at(call).after
+
+
+@dataclass(frozen=True, repr=False)
+class Remove(_AtCalls):
+    """Remove each matching layer; its consumers are rewired to its input.
+
+    Args:
+        selector: The layers to remove.
+        calls: The calls of a shared layer, by number from 1 on or by id; all by default.
+        keep: The number of the input that replaces the output, for a layer with several inputs; a list of numbers for a
+            layer with several outputs.
+        required: Raise an error if nothing matches.
+    """
+
+    kind = "remove"
+    preserves_function = False
+    adds_layers = False
+
+    selector: SelectorLike
+    calls: CallChoice = field(default=None, kw_only=True)
+    keep: int | Iterable[int] | None = field(default=None, kw_only=True)
+    required: bool = field(default=True, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.keep is not None and (isinstance(self.keep, bool) or not isinstance(self.keep, int)):
+            keep = as_tuple("remove", "keep", self.keep, "the number of an input from 0 on, or a list of these")
+            if any(isinstance(number, bool) or not isinstance(number, int) for number in keep):
+                raise ArgumentError(
+                    f"Cannot remove with keep={shown(keep)}: these are not numbers of inputs.",
+                    fix="pass whole numbers from 0 on, one for each output.",
+                )
+            self._store("keep", keep)
+        super().__post_init__()
+        self._store("calls", self._checked_calls(self.calls))
+
+    def plan(self, session: EditSession) -> Step:
+        touched = []
+        for candidate in session.find(self.selector, required=self.required):
+            session.check_has_calls(self.kind, candidate)
+            ids = self._chosen_calls(self.calls, candidate, session)
+            calls = session.calls(candidate.path)
+            kept = [self._kept_inputs(calls[name], candidate.path) for name in ids]
+            chosen = () if self.calls is None else tuple(ids)
+            claims = frozenset({f"call {name}" for name in chosen} or {"layer"})
+            what = f"{candidate.op.class_name}, removed"
+            touched.append(Touch(candidate.path, what, calls=chosen, claims=claims, detail=kept[-1] if kept else None))
+        return Step(self, tuple(touched))
+
+    def apply(self, step: Step, session: EditSession) -> None:
+        for item in step.touched:
+            for name, call in session.calls(item.path).items():
+                if not item.calls or name in item.calls:
+                    session.changes.at(call).keep = item.detail
+            session.mark_changed(item.path)
+
+    def _kept_inputs(self, call: Any, path: str) -> tuple[int, ...]:
+        """Return, for each output of a call, the number of the input that replaces it."""
+        tensors, outputs = _first_tensors(call), call.outputs
+        if not tensors or call.is_input:
+            raise EditError(
+                f"Cannot remove '{path}': it has no input that could replace its output, "
+                "so its consumers would be cut off.",
+                fix="replace it instead.",
+                path=path,
+            )
+        if self.keep is None:
+            numbers = tuple(range(len(tensors)))
+        else:
+            numbers = (self.keep,) if isinstance(self.keep, int) else tuple(self.keep)
+        if len(numbers) != len(outputs) or any(not 0 <= number < len(tensors) for number in numbers):
+            raise EditError(
+                f"Cannot remove '{path}': it has {len(tensors)} inputs and {len(outputs)} outputs.",
+                expected="one input to replace each output",
+                fix="choose the input: remove(..., keep=0) replaces the output by the first input.",
+                path=path,
+            )
+        return numbers
+
+
+def _first_tensors(call: Any) -> list[Any]:
+    """Return the tensors of a call's first argument: the data, and not masks and the like."""
+    args, kwargs = call.arguments.args, call.arguments.kwargs
+    first = args[0] if args else next(iter(kwargs.values()), None)
+    return [tensor for tensor in keras.tree.flatten(first) if isinstance(tensor, keras.KerasTensor)]
+
+
+insert_before = InsertBefore
+insert_after = InsertAfter
+remove = Remove

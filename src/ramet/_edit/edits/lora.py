@@ -1,0 +1,248 @@
+"""`lora` and `merge_lora`: low-rank updates beside the weights, and their merging into the weights."""
+
+from __future__ import annotations
+
+import dataclasses
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import keras
+
+from ramet._build import seeded_randomness
+from ramet._copy import copy_model
+from ramet._edit.base import Edit, SelectorLike, is_whole_number
+from ramet._edit.edits.quantize import Quantize
+from ramet._edit.plans import Skip, Step, Touch
+from ramet._edit.saving import makes_its_parts
+from ramet._edit.session import EditSession, inside_first
+from ramet._edit.settings import update_settings
+from ramet._edit.trainable import Flag, TrainingForecast
+from ramet._keras import layers, quantization, structure
+from ramet._keras import lora as keras_lora
+from ramet._report import joined
+from ramet._select import anything
+from ramet.errors import EditError
+
+_MERGED_ON_SAVE = (
+    "saving merges each update into the weights, as Keras does: the loaded model computes the same, but its updates "
+    "start at zero and can no longer learn; to go on training, apply merge_lora() and lora() again."
+)
+_ROUNDED_ON_SAVE = "saving rounds the merged weights of quantized layers again: the loaded model is close, not equal."
+_LOST_ON_SAVE = (
+    "a file does not keep LoRA inside {}, which creates its layers itself: saving merges each update into the weights; the "
+    "loaded layers have no low-rank matrices and are trainable as their class creates them. To go on training, apply lora() "
+    "again."
+)
+_TRAINABLE_ON_LOAD = (
+    "a file keeps the flags of layers, not of single weights: in the loaded model, the other weights of a layer with LoRA, "
+    "such as its bias, are trainable."
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Lora(Edit):
+    """Enable LoRA on each matching layer that supports it, and freeze everything else.
+
+    Inside a layer without LoRA of its own, such as `MultiHeadAttention`, LoRA is enabled on the layers that support it:
+    `Dense`, `EinsumDense`, `Embedding`, convolutions, and layers of your own with an `enable_lora`; also quantized ones.
+
+    Args:
+        selector: The layers; all that support it by default.
+        rank: The rank of the update.
+        alpha: The update is multiplied by alpha / rank; the rank by default.
+        freeze_rest: Freeze everything except low-rank matrices; otherwise only the weights that LoRA updates are frozen.
+        seed: Makes the low-rank matrices repeatable, whatever else is drawn.
+        required: Raise an error if no layer gets LoRA.
+    """
+
+    kind = "lora"
+    preserves_function = False
+    adds_layers = False
+
+    selector: SelectorLike = None
+    rank: int = 4
+    alpha: float | None = field(default=None, kw_only=True)
+    freeze_rest: bool = field(default=True, kw_only=True)
+    seed: int | None = field(default=None, kw_only=True)
+    required: bool = field(default=True, kw_only=True)
+
+    def plan(self, session: EditSession) -> Step:
+        self._check_numbers()
+        everything = self.selector == anything()
+        selected = set() if everything else {one.path for one in session.find(self.selector, required=self.required)}
+        touched, skipped = [], []
+        for path, layer in self._layers_to_enable(session):
+            reason = keras_lora.objection(layer)
+            if reason is None and self.alpha is not None and not keras_lora.takes_alpha(layer):
+                reason = f"the enable_lora of {type(layer).__name__} takes no alpha"
+            count = None if reason else self._count_added(layer)
+            if isinstance(count, str):
+                reason = count
+            if reason is not None:
+                if layer.weights or not layer.built or path in selected:  # others are of no interest
+                    skipped.append(Skip(path, reason))
+                continue
+            what = f"{type(layer).__name__}, rank {self.rank}, {count:,} parameters added"
+            touched.append(Touch(path, what, claims=frozenset({"lora"})))
+        if not touched and self.required:
+            raise EditError(
+                f"Cannot enable LoRA in '{session.model.name}': no matching layer supports it.",
+                found="; ".join(f"'{skip.path}': {skip.reason}" for skip in skipped[:5]) or "no layer with weights",
+                fix="select Dense, EinsumDense, Embedding or convolutional layers, or pass required=False.",
+            )
+        return Step(self, tuple(touched), tuple(skipped), tuple(self._notes(touched, session)))
+
+    def preview(self, step: Step, steps: list[Step], session: EditSession) -> Step:
+        """Add a note if another edit quantizes the same layers."""
+        quantized = {item.path for other in steps if isinstance(other.edit, Quantize) for item in other.touched}
+        if _ROUNDED_ON_SAVE in step.notes or not any(item.path in quantized for item in step.touched):
+            return step
+        return dataclasses.replace(step, notes=(*step.notes, _ROUNDED_ON_SAVE))
+
+    def apply(self, step: Step, session: EditSession) -> None:
+        for item in step.touched:
+            seed = None if self.seed is None else zlib.crc32(f"{self.seed}/{item.path}".encode())
+            with seeded_randomness(seed):
+                keras_lora.enable(session.op(item.path), self.rank, self.alpha)
+        session.with_lora += [item.path for item in step.touched]
+        if self.freeze_rest and step.touched:
+            session.flags.append(("", Flag.BASE_FROZEN))
+            session.flags += [(item.path, Flag.ADAPTERS) for item in step.touched]
+
+    def forecast_training(self, step: Step, forecast: TrainingForecast) -> None:
+        for item in step.touched:
+            forecast.fix_base_weights(item.path)
+        if self.freeze_rest:
+            forecast.freeze_all_but_adapters()
+        for item in step.touched:
+            forecast.add_adapters(item.path)
+
+    def _check_numbers(self) -> None:
+        if not is_whole_number(self.rank, least=1):
+            raise EditError(f"Cannot enable LoRA with rank {self.rank!r}: not a rank.", fix="pass an int from 1 on.")
+        if self.alpha is not None and (isinstance(self.alpha, bool) or not isinstance(self.alpha, int | float)):
+            raise EditError(
+                f"Cannot enable LoRA with alpha {self.alpha!r}: not a number.", fix="pass a number, or None."
+            )
+
+    def _layers_to_enable(self, session: EditSession) -> Iterator[tuple[str, Any]]:
+        """Yield the layers that could get LoRA, among the matches and inside them; each once.
+
+        A layer with an `enable_lora` of its own comes as a whole; of others, the layers inside them come instead.
+        """
+        seen: set[int] = set()
+        for candidate in session.find(self.selector, required=self.required):
+            op = session.op(candidate.path)
+            if not isinstance(op, keras.Layer):
+                continue
+            waiting = [op]
+            while waiting:
+                layer = waiting.pop()
+                if id(layer) in seen or not isinstance(layer, keras.Layer):
+                    continue
+                seen.add(id(layer))
+                whole = not isinstance(layer, keras.Model) and callable(getattr(layer, "enable_lora", None))
+                parts = [] if whole else structure.ops_inside(layer)
+                if parts:
+                    waiting.extend(sorted(parts, key=session.position_of, reverse=True))
+                    continue
+                path = session.path_of(layer)
+                if not session.is_input(path):
+                    seen.update(map(id, inside_first(layer)))
+                    yield path, layer
+
+    def _count_added(self, layer: Any) -> int | str:
+        """Return the number of parameters LoRA adds to a layer, tried on a copy if not known; or why it is not possible."""
+        known = keras_lora.count_added_parameters(layer, self.rank)
+        if known is not None:
+            return known
+        try:
+            copy = copy_model(layer)
+            before = copy.count_params()
+            with seeded_randomness(0):
+                keras_lora.enable(copy, self.rank, self.alpha)
+            return int(copy.count_params() - before)
+        except Exception as error:  # noqa: BLE001  # a user's class may raise anything
+            return f"{type(layer).__name__} refuses: {' '.join(str(error).split())[:120]}"
+
+    def _notes(self, touched: list[Touch], session: EditSession) -> Iterator[str]:
+        if self.freeze_rest and touched:
+            yield "everything except low-rank matrices is frozen; freeze_rest=False keeps the flags of other weights."
+        holders = {item.path: _lossy_holder(item.path, session) for item in touched}
+        kept = [session.op(path) for path, holder in holders.items() if holder is None]
+        if kept:
+            yield _MERGED_ON_SAVE
+        if self.freeze_rest and any(_trains_other_weights(layer) for layer in kept):
+            yield _TRAINABLE_ON_LOAD
+        lossy = list(dict.fromkeys(holder for holder in holders.values() if holder is not None))
+        if lossy:
+            names = [f"'{name}'" if name else f"the model, a {type(session.twin).__name__}" for name in lossy]
+            yield _LOST_ON_SAVE.format(joined(names, 5))
+        if any(quantization.mode_of(session.op(item.path)) is not None for item in touched):
+            yield _ROUNDED_ON_SAVE
+
+
+@dataclass(frozen=True, repr=False)
+class MergeLora(Edit):
+    """Merge the low-rank updates of layers with LoRA into their weights, and disable LoRA.
+
+    Args:
+        selector: The layers; all by default.
+    """
+
+    kind = "merge_lora"
+    preserves_function = True
+    adds_layers = False
+
+    selector: SelectorLike = None
+
+    def plan(self, session: EditSession) -> Step:
+        touched = []
+        for candidate in session.find(self.selector):
+            layer = session.op(candidate.path)
+            if not keras_lora.is_enabled(layer):
+                continue
+            mode = quantization.mode_of(layer)
+            if mode is not None:
+                raise EditError(
+                    f"Cannot merge LoRA into '{candidate.path}': it is quantized to {mode}, and would be rounded again.",
+                    found=f"a {candidate.op.class_name} with LoRA of rank {layer.lora_rank}",
+                    fix="make the weights float first, model = ramet.edit(model, e.cast('float32')), then merge_lora(); "
+                    "or select other layers.",
+                    path=candidate.path,
+                )
+            what = f"{candidate.op.class_name}, rank {layer.lora_rank} merged"
+            touched.append(Touch(candidate.path, what, claims=frozenset({"layer"})))
+        return Step(self, tuple(touched))
+
+    def apply(self, step: Step, session: EditSession) -> None:
+        for item in step.touched:
+            layer = session.op(item.path)
+            merged, targets = keras_lora.merged_values(layer), keras_lora.targets(layer)
+            update_settings(session, item.path, {"lora_rank": None})
+            for variable in targets:
+                variable.assign(keras.ops.cast(merged[variable.name], variable.dtype))
+                variable.trainable = layer.trainable
+
+
+def _lossy_holder(path: str, session: EditSession) -> str | None:
+    """Return the path of the nearest layer or model around a path whose config does not list its layers, or None."""
+    for above in (*session.ancestors(path), ""):
+        holder = session.op_or_twin(above)
+        if makes_its_parts(holder) and not isinstance(holder, keras.layers.Wrapper):
+            return above
+    return None
+
+
+def _trains_other_weights(layer: Any) -> bool:
+    """Return whether a layer has trained weights besides those that LoRA updates."""
+    if layers.own_trainable(layer) and not structure.ops_inside(layer):
+        base = ("kernel", "embeddings", "reverse_embeddings")
+        return any(variable.trainable and variable.name not in base for variable in layers.own_trainable(layer))
+    return False
+
+
+lora = Lora
+merge_lora = MergeLora

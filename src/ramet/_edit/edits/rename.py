@@ -1,0 +1,177 @@
+"""`rename` and `prefix`: give ops other names; the paths of variables follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import keras
+
+from ramet._arguments import check_text
+from ramet._edit.base import Edit, SelectorLike, called
+from ramet._edit.names import NameUses, policies_follow
+from ramet._edit.plans import Skip, Step, Touch
+from ramet._edit.session import EditSession
+from ramet._keras import rewire, structure
+from ramet._select import Candidate, anything
+from ramet.errors import EditError
+
+
+@dataclass(frozen=True, repr=False)
+class _Renaming(Edit, abstract=True):
+    """The shared part of `rename` and `prefix`: checking each new name, and the renaming itself."""
+
+    preserves_function = True
+    adds_layers = False
+
+    def _plan_names(self, names: list[tuple[Candidate, Any]], session: EditSession, *, skip_used: bool) -> Step:
+        """Plan the new name of each candidate.
+
+        Args:
+            names: The candidates, each with its new name.
+            session: The edit session.
+            skip_used: Skip a layer that code looks up by name, instead of raising an error.
+        """
+        touched, skipped, notes = [], [], []
+        uses = NameUses(session.model)
+        for candidate, new in names:
+            old = candidate.op.name
+            _check_name(new, candidate.path)
+            use = None if new == old else uses.of(old)
+            if use is not None and skip_used:
+                skipped.append(Skip(candidate.path, use))
+                continue
+            if use is not None:
+                raise EditError(
+                    f"Cannot rename '{candidate.path}': {use}.",
+                    fix="keep this name, or change that class or function first.",
+                    path=candidate.path,
+                )
+            if new != old:
+                if old in session.output_names(candidate.path):
+                    notes.append(f"the output '{old}' becomes '{new}', and so do its loss and metrics in the logs.")
+                what = f"renamed to '{new}'"
+                touched.append(Touch(candidate.path, what, claims=frozenset({"name"}), detail=new))
+        return Step(self, tuple(touched), tuple(skipped), tuple(notes))
+
+    def apply(self, step: Step, session: EditSession) -> None:
+        _check_free(step, session)
+        with policies_follow(session.twin):
+            for item in step.touched:
+                op = session.op(item.path)
+                if isinstance(op, keras.layers.InputLayer):
+                    _rename_key(op, item, session)
+                    session.changes.redo(op)
+                rewire.rename_op(op, item.detail)
+        for item in step.touched:
+            session.take_name(item.path, item.detail)
+            session.rename_outputs(item.path)
+            session.mark_changed(item.path)
+
+
+@dataclass(frozen=True, repr=False)
+class Rename(_Renaming):
+    """Rename each matching layer or model; the paths of variables follow.
+
+    Args:
+        selector: The layers and models to rename.
+        name: The new name, or a function from the old name to the new one.
+        required: Raise an error if nothing matches.
+    """
+
+    kind = "rename"
+
+    selector: SelectorLike
+    name: str | Callable[[str], str]
+    required: bool = field(default=True, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not callable(self.name):
+            check_text(self.kind, "name", self.name)
+        super().__post_init__()
+
+    def plan(self, session: EditSession) -> Step:
+        found = session.find(self.selector, required=self.required)
+        names = [(one, called(self.name, one.op.name) if callable(self.name) else self.name) for one in found]
+        return self._plan_names(names, session, skip_used=self.selector == anything())
+
+
+@dataclass(frozen=True, repr=False)
+class Prefix(_Renaming):
+    """Put a text before the name of each matching layer and model; by default of all but inputs.
+
+    Args:
+        text: The text to put before each name.
+        selector: The layers and models to rename.
+        required: Raise an error if nothing matches.
+    """
+
+    kind = "prefix"
+
+    text: str
+    selector: SelectorLike = None
+    required: bool = field(default=True, kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_text(self.kind, "text", self.text)
+        super().__post_init__()
+
+    def plan(self, session: EditSession) -> Step:
+        everything = self.selector == anything()
+        names, skipped = [], []
+        for candidate in session.find(self.selector, required=self.required):
+            if session.is_input(candidate.path):
+                skipped.append(Skip(candidate.path, "an input, whose name is the key of its data"))
+            elif everything and structure.function_of(session.holder(candidate.path)) is None:
+                skipped.append(Skip(candidate.path, "a part whose name is set by the code of the layer around it"))
+            else:
+                names.append((candidate, f"{self.text}{candidate.op.name}"))
+        step = self._plan_names(names, session, skip_used=everything)
+        return Step(self, step.touched, (*skipped, *step.skipped), step.notes)
+
+
+def _rename_key(op: Any, item: Touch, session: EditSession) -> None:
+    """Rename the key of an input in a dict of inputs: Keras requires the key and the name to be the same."""
+    holder = session.holder(item.path)
+    function = structure.function_of(holder)
+    if not rewire.named_by_key(function, op):
+        return
+    if holder is not session.twin:
+        raise EditError(
+            f"Cannot rename '{item.path}': '{holder.name}' is called with a dict that uses its name as a key.",
+            fix="rename only inputs of the outermost model, or flatten the model first.",
+            path=item.path,
+        )
+    rewire.rename_key(function, op.name, item.detail)
+
+
+def _check_free(step: Step, session: EditSession) -> None:
+    """Refuse a name that another op of the graph has; names given up by the same edit are free."""
+    taken: dict[int, set[str]] = {}
+    for item in step.touched:
+        taken.setdefault(id(session.holder(item.path)), session.taken_names(item.path))
+    for item in step.touched:
+        taken[id(session.holder(item.path))].discard(structure.name_of(session.op(item.path)))
+    for item in step.touched:
+        names = taken[id(session.holder(item.path))]
+        if item.detail in names:
+            raise EditError(
+                f"Cannot rename '{item.path}' to '{item.detail}': the graph already has an op of that name.",
+                fix="choose another name.",
+                path=item.path,
+            )
+        names.add(item.detail)
+
+
+def _check_name(name: object, path: str) -> None:
+    if not isinstance(name, str) or not name or "/" in name:
+        raise EditError(
+            f"Cannot rename '{path}' to {name!r}: a name is a non-empty string without '/'.",
+            fix="choose another name.",
+            path=path,
+        )
+
+
+rename = Rename
+prefix = Prefix

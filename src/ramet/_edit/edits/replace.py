@@ -1,0 +1,164 @@
+"""`replace` and `wrap`: put another layer in the place of one, or around it."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+import keras
+
+from ramet._arguments import check_flag
+from ramet._build import inherit_parent_path
+from ramet._edit.base import Edit, LayerSource, SelectorLike, called
+from ramet._edit.layer_config import LayerConfig, as_factory
+from ramet._edit.names import settle_name
+from ramet._edit.plans import Step, Touch
+from ramet._edit.session import EditSession, inside_first
+from ramet._keras import structure
+from ramet.errors import EditError
+
+
+@dataclass(frozen=True, repr=False)
+class Replace(Edit):
+    """Replace each matching layer by another one, at every call and wherever it is held.
+
+    Args:
+        selector: The layers to replace.
+        layer: A function that takes the old layer and returns the new one.
+        weights: Carry over weights with the same name and shape.
+        required: Raise an error if nothing matches.
+    """
+
+    kind = "replace"
+    preserves_function = False
+    adds_layers = True
+
+    selector: SelectorLike
+    layer: LayerSource
+    weights: bool = field(default=True, kw_only=True)
+    required: bool = field(default=True, kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_flag(self.kind, "weights", self.weights)
+        super().__post_init__()
+
+    def plan(self, session: EditSession) -> Step:
+        return _planned(self, self.selector, "replaced by another layer", session, required=self.required)
+
+    def apply(self, step: Step, session: EditSession) -> None:
+        for item in step.touched:
+            old = session.op(item.path)
+            new = new_layer(self.layer, old, item.path, session)
+            if new is not old:
+                _exchange(old, new, item.path, session)
+                if self.weights:
+                    session.carried.append((old, new))
+
+
+@dataclass(frozen=True, repr=False)
+class Wrap(Edit):
+    """Wrap each matching layer in another one, which holds it.
+
+    Args:
+        selector: The layers to wrap.
+        layer: A function that takes the layer and returns one that holds it.
+        required: Raise an error if nothing matches.
+    """
+
+    kind = "wrap"
+    preserves_function = False
+    adds_layers = True
+
+    selector: SelectorLike
+    layer: LayerSource
+    required: bool = field(default=True, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.layer, LayerConfig):
+            self._store("layer", dataclasses.replace(self.layer, holds_old=True))
+
+    def plan(self, session: EditSession) -> Step:
+        return _planned(self, self.selector, "wrapped", session, required=self.required)
+
+    def apply(self, step: Step, session: EditSession) -> None:
+        for item in step.touched:
+            old = session.op(item.path)
+            new = new_layer(self.layer, old, item.path, session)
+            if new is not old:
+                _check_wraps(new, old, item.path, session)
+                _exchange(old, new, item.path, session)
+
+
+def _planned(edit: Edit, selector: SelectorLike, what: str, session: EditSession, *, required: bool) -> Step:
+    touched = []
+    for candidate in session.find(selector, required=required):
+        if session.is_input(candidate.path):
+            raise EditError(
+                f"Cannot {edit.kind} '{candidate.path}': it is an input.",
+                fix="use resize_input for another shape, or clone the model on other inputs.",
+                path=candidate.path,
+            )
+        touched.append(Touch(candidate.path, f"{candidate.op.class_name}, {what}", claims=frozenset({"layer"})))
+    return Step(edit, tuple(touched))
+
+
+def _exchange(old: Any, new: Any, path: str, session: EditSession) -> None:
+    """Record that a new layer takes the place of an old one, under a free name."""
+    # The old name is free again, unless the old layer lives on inside the new one.
+    settle_name(new, session.taken_names(path, without=[old]), path)
+    session.take_name(path, new.name)
+    inherit_parent_path(new, old)
+    session.changes.replace(old, new)
+    session.mark_changed(path)
+
+
+def _check_wraps(new: Any, old: Any, path: str, session: EditSession) -> None:
+    """Refuse a wrapper that holds neither the old layer nor, as Bidirectional does, a copy; a copy gets its weights."""
+    parts = inside_first(new)[:-1]
+    if any(part is old for part in parts):
+        return
+    copies = [
+        part for part in parts if type(part) is type(old) and structure.name_of(part).endswith(structure.name_of(old))
+    ]
+    if not copies:
+        raise EditError(
+            f"Cannot wrap '{path}': the new layer does not hold the old one.",
+            found=f"a {type(new).__name__} without it",
+            fix="build the wrapper around the layer passed to the function, or use replace.",
+            path=path,
+        )
+    # Of the two directions, take the one whose config is closest to that of the old layer.
+    config = old.get_config()
+    session.carried.append((old, min(copies, key=lambda copy: _differences(copy.get_config(), config))))
+
+
+def _differences(config: dict[str, Any], expected: dict[str, Any]) -> int:
+    return sum(config.get(name) != setting for name, setting in expected.items())
+
+
+def new_layer(source: LayerSource, old: Any, path: str, session: EditSession) -> Any:
+    """Return the layer that a factory makes for an old one, or the layer that was passed instead of a factory."""
+    source = as_factory(source)
+    is_layer = isinstance(source, keras.Operation | type) or not callable(source)
+    new = source if is_layer else called(source, old)
+    if not isinstance(new, keras.Operation):
+        raise EditError(
+            f"Cannot put a layer at '{path}': the function did not return one.",
+            expected="a function that takes the old layer and returns a new one",
+            found=f"the class {new.__name__}" if isinstance(new, type) else f"an object of class {type(new).__name__}",
+            fix="return a layer, e.g. lambda old: keras.layers.Activation('gelu').",
+            path=path,
+        )
+    if session.is_original(new):
+        raise EditError(
+            f"Cannot put '{new.name}' at '{path}': it belongs to the model passed in, which must not change.",
+            fix="use the layer passed to the function, which belongs to the twin, or a clone: ramet.clone(layer).",
+            path=path,
+        )
+    return new
+
+
+replace = Replace
+wrap = Wrap

@@ -1,0 +1,94 @@
+"""`split_activation`: turn a layer's activation into a layer of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+
+from ramet._edit.base import Edit, SelectorLike
+from ramet._edit.names import free_name
+from ramet._edit.plans import Skip, Step, Touch
+from ramet._edit.session import EditSession
+from ramet._edit.settings import update_settings
+from ramet._keras import structure
+
+# Classes that apply their activation last, to their output. Classes derived from them do so, too.
+_ACTIVATION_LAST = (
+    keras.layers.Dense,
+    keras.layers.EinsumDense,
+    keras.layers.Conv1D,
+    keras.layers.Conv2D,
+    keras.layers.Conv3D,
+    keras.layers.Conv1DTranspose,
+    keras.layers.Conv2DTranspose,
+    keras.layers.Conv3DTranspose,
+    keras.layers.DepthwiseConv1D,
+    keras.layers.DepthwiseConv2D,
+    keras.layers.SeparableConv1D,
+    keras.layers.SeparableConv2D,
+)
+
+
+@dataclass(frozen=True, repr=False)
+class SplitActivation(Edit):
+    """Turn the activation of dense and convolutional layers into a layer of its own after them.
+
+    Args:
+        selector: The layers; all by default.
+    """
+
+    kind = "split_activation"
+    preserves_function = True
+    adds_layers = False
+
+    selector: SelectorLike = None
+
+    def plan(self, session: EditSession) -> Step:
+        touched, skipped = [], []
+        for candidate in session.find(self.selector):
+            layer = session.op(candidate.path)
+            activation = getattr(layer, "activation", None)
+            if not isinstance(layer, keras.Layer) or is_linear(activation):
+                continue
+            reason = _objection(layer, candidate.path, session)
+            if reason is not None:
+                skipped.append(Skip(candidate.path, reason))
+            elif not isinstance(layer, keras.layers.Activation):
+                name = getattr(activation, "__name__", type(activation).__name__)
+                what = f"{candidate.op.class_name}, {name} as a layer after it"
+                touched.append(Touch(candidate.path, what, claims=frozenset({"setting activation"})))
+        return Step(self, tuple(touched), tuple(skipped))
+
+    def apply(self, step: Step, session: EditSession) -> None:
+        for item in step.touched:
+            layer = session.op(item.path)
+            name = free_name(f"{layer.name}_activation", session.taken_names(item.path))
+            session.take_name(item.path, name)
+            after = keras.layers.Activation(layer.activation, name=name, dtype=layer.dtype_policy)
+            update_settings(session, item.path, {"activation": "linear"})
+            for call in session.calls(item.path).values():
+                # Layers that other edits insert after this one come after its activation.
+                session.changes.at(call).after.setdefault(0, []).insert(0, after)
+
+
+def _objection(layer: Any, path: str, session: EditSession) -> str | None:
+    """Return why the activation of a layer cannot be split off, or None."""
+    if isinstance(layer, keras.layers.Activation):
+        return None
+    if not isinstance(layer, _ACTIVATION_LAST):
+        return f"a {type(layer).__name__} uses its activation inside"
+    if "call" in type(layer).__dict__ and not type(layer).__module__.startswith("keras."):
+        return f"{type(layer).__name__} has a call method of its own"
+    if structure.function_of(session.holder(path)) is None:
+        return "it is called by the code of the layer around it"
+    return None
+
+
+def is_linear(activation: Any) -> bool:
+    """Return whether an activation changes nothing."""
+    return activation is None or activation is keras.activations.linear
+
+
+split_activation = SplitActivation

@@ -1,0 +1,294 @@
+"""Changing settings of layers in place, adapting their weights, and checking that the change has an effect."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import keras
+import numpy as np
+
+from ramet._copy import copy_model
+from ramet._edit.patch import made_twice, patch
+from ramet._edit.plans import AdaptedWeight
+from ramet._edit.session import EditSession
+from ramet._keras import layers, policies, quantization, structure, suppress_config_warnings
+from ramet._weights import adapt, blocks_of
+from ramet.errors import EditError, NoEffectWarning, WeightsDoNotFitError
+
+
+def update_settings(session: EditSession, path: str, settings: dict[str, Any], *, policy: str = "refuse") -> None:
+    """Change settings of the twin's layer at a path, and record that its calls must be made again."""
+    layer = session.op(path)
+    # Fresh weights are drawn anew each time. Otherwise nothing is drawn, and no generator may advance.
+    seed = random.getrandbits(32) if policy == "fresh" else 0
+    as_is, changed = made_twice(layer, path, settings, seed=seed)
+    successors = patch(layer, as_is, changed, path, fit=_WeightFit(session, layer, changed, policy, settings))
+    if policy == "fresh":
+        successors = dict.fromkeys(successors)
+    session.successors |= successors
+    _check_in_force(layer, changed, settings, path)
+    with suppress_config_warnings():
+        before, after = as_is.get_config(), changed.get_config()
+    session.updated.append(path)
+    session.changed_settings += [(before.get(name), after.get(name)) for name in settings]
+    session.changes.redo(layer)
+    session.mark_changed(path)
+
+
+def dtype_policy(policy: Any, verb: str) -> Any:
+    """Return the dtype policy that was passed; refuse one that Keras does not know or that quantizes.
+
+    Args:
+        policy: A name, a policy, a map of policies, or the config of one.
+        verb: The operation, for messages.
+    """
+    try:
+        found = keras.dtype_policies.get(policy)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        if isinstance(policy, str) and policy in quantization.modes():
+            raise _quantizes(policy, policy, verb) from error
+        raise EditError(
+            f"Cannot {verb} to {policy!r}: Keras has no such dtype policy.",
+            found=str(error).splitlines()[0],
+            fix="pass a name like 'mixed_bfloat16', 'float16', 'float64', or a keras.dtype_policies.DTypePolicy.",
+        ) from error
+    quantized = next((one for one in policies.parts_of(found) if one.quantization_mode is not None), None)
+    if quantized is not None:
+        raise _quantizes(quantized.name, quantized.quantization_mode, verb)
+    missing = policies.unavailable(found)
+    if missing is not None:
+        raise EditError(
+            f"Cannot {verb} to {found.name!r}: {keras.backend.backend()} is not configured for {missing} and would use "
+            "fewer bits.",
+            fix="call jax.config.update('jax_enable_x64', True) before anything is computed, or choose a narrower dtype.",
+        )
+    return found
+
+
+def _quantizes(name: str, mode: str, verb: str) -> EditError:
+    fix = f"use e.quantize(selector, {mode!r})."
+    if mode in quantization.CALIBRATED:
+        fix = f"make a twin and calibrate it: twin = ramet.clone(model); twin.quantize({mode!r}, config=...)."
+    return EditError(
+        f"Cannot {verb} to {name!r}: that would round the weights instead of quantizing them.",
+        found=f"a policy that quantizes to {mode}",
+        fix=fix,
+    )
+
+
+def _check_in_force(layer: Any, changed: Any, settings: dict[str, Any], path: str) -> None:
+    """Check that the layer's config contains the new values: then a file will, too."""
+    with suppress_config_warnings():
+        ours, theirs = layer.get_config(), changed.get_config()
+    for name, value in settings.items():
+        if ours.get(name) != theirs.get(name):
+            raise cannot_update(path, f"with {name}={value!r} its config still has {ours.get(name)!r}")
+
+
+def cannot_update(path: str, why: str) -> EditError:
+    """Return the error for a layer whose settings cannot be changed."""
+    return EditError(f"Cannot update '{path}': {why}.", fix="replace the layer by one with the settings.", path=path)
+
+
+# Weights of another shape.
+
+_FRESH = "pass weights='fresh', or replace the layer."
+
+
+def adapted_weights(layer: Any, path: str, settings: dict[str, Any], policy: str) -> list[AdaptedWeight]:
+    """Return the weights of a layer whose shape other settings would change. Nothing is changed."""
+    if not layer.built or not layer.weights:
+        return []
+    as_is, changed = made_twice(layer, path, settings)
+    found = []
+    for where, before, after in _paired_variables(as_is, changed, path):
+        old, new = tuple(before.shape), tuple(after.shape)
+        if old != new and policy != "refuse":
+            found.append(AdaptedWeight(f"{where}/{after.name}", old, new, policy, differing_axes(old, new)))
+    return found
+
+
+def _paired_layers(one: Any, other: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    """Yield each layer inside a layer with its counterpart inside another one, and its path."""
+    waiting = [(path, one, other)]
+    while waiting:
+        where, ours, theirs = waiting.pop(0)
+        yield where, ours, theirs
+        inner, outer = layers.layers_by_position(ours), layers.layers_by_position(theirs)
+        waiting += [(f"{where}/{inner[key].name}", inner[key], outer[key]) for key in inner if key in outer]
+
+
+def _paired_variables(one: Any, other: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    for where, ours, theirs in _paired_layers(one, other, path):
+        mine, yours = layers.own_variables(ours), layers.own_variables(theirs)
+        by_key = dict(zip(layers.variable_keys(mine), mine, strict=True))
+        for key, variable in zip(layers.variable_keys(yours), yours, strict=True):
+            if key in by_key:
+                yield where, by_key[key], variable
+
+
+def differing_axes(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the axes along which two shapes differ; all of them if the number of axes differs."""
+    if len(old) != len(new):
+        return tuple(range(len(new)))
+    return tuple(axis for axis, (a, b) in enumerate(zip(old, new, strict=True)) if a != b)
+
+
+class _WeightFit:
+    """A function that computes the value of a weight whose shape other settings change."""
+
+    def __init__(self, session: EditSession, layer: Any, changed: Any, policy: str, settings: dict[str, Any]) -> None:
+        self._session, self._policy, self._settings = session, policy, settings
+        pairs = [(ours, theirs) for _, ours, theirs in _paired_layers(layer, changed, "")]
+        self._owners = {id(v): (ours, theirs) for ours, theirs in pairs for v in layers.own_variables(ours)}
+
+    def __call__(self, old: Any, new: Any, path: str) -> Any:
+        shape = tuple(new.shape)
+        value = keras.ops.convert_to_numpy(old)
+        if tuple(old.shape) == shape:  # only the dtype differs
+            return value
+        before, after = self._owners.get(id(old), (None, None))
+        make = self._maker(before, after, old.name, tuple(old.shape), shape, path)
+        result = keras.ops.convert_to_numpy(new) if self._policy == "fresh" else make(value)
+        axes = differing_axes(tuple(old.shape), shape)
+        self._session.adapted.append(AdaptedWeight(path, tuple(old.shape), shape, self._policy, axes))
+        if self._policy != "fresh":
+            self._session.slot_fits[id(new)] = make
+        return result
+
+    def _maker(
+        self, before: Any, after: Any, name: str, old: tuple[int, ...], new: tuple[int, ...], path: str
+    ) -> Callable[[Any], Any]:
+        """Return a function that makes an array of the new shape from one of the old shape."""
+        blocks: dict[int, int] = {}
+        offsets: dict[int, int] = {}
+        if after is not None and self._policy not in ("refuse", "fresh"):
+            if "groups" in self._settings and getattr(before, "groups", None) != self._settings["groups"]:
+                raise weights_do_not_fit(path, old, new, "other groups take other channels", fix=_FRESH)
+            blocks = blocks_of(after, name, len(new)) | _channel_blocks(after, name, new)
+            offsets = _kernel_offsets(before, after, name, old, new, path) if self._policy in ("pad", "slice") else {}
+        return lambda value: adapt(_shifted(value, offsets), new, self._policy, path=path, blocks=blocks)
+
+
+def _channel_blocks(layer: Any, name: str, new: tuple[int, ...]) -> dict[int, int]:
+    """Return, by axis with several values for each channel, the number of channels, which stays the same."""
+    depthwise = isinstance(layer, keras.layers.DepthwiseConv1D | keras.layers.DepthwiseConv2D)
+    separable = isinstance(layer, keras.layers.SeparableConv1D | keras.layers.SeparableConv2D)
+    if depthwise and name == "bias":
+        return {0: int(layer.kernel.shape[-2])}
+    if separable and name == "pointwise_kernel":
+        return {len(new) - 2: int(layer.depthwise_kernel.shape[-2])}
+    return {}
+
+
+def _kernel_offsets(
+    before: Any, after: Any, name: str, old: tuple[int, ...], new: tuple[int, ...], path: str
+) -> dict[int, int]:
+    """Return, by axis of a convolution kernel of another size, where in the larger kernel the smaller one starts.
+
+    A convolution with `padding="same"` looks around a position, a causal one looks back from it: padded at its end, the
+    kernel would look at other neighbors.
+    """
+    if not hasattr(after, "kernel_size") or "kernel" not in name or name == "pointwise_kernel":
+        return {}
+    spatial = [axis for axis in range(len(after.kernel_size)) if old[axis] != new[axis]]
+    if not spatial or after.padding == "valid" or len(old) != len(new):
+        return {}
+    unit_strides = all(step == 1 for one in (before, after) for step in one.strides)
+    if "Transpose" in type(after).__name__ or not unit_strides:
+        why = "with these strides and this padding, a kernel of another size looks at other neighbors"
+        raise weights_do_not_fit(path, old, new, why, fix=_FRESH)
+    offsets = {}
+    for axis in spatial:
+        rate = after.dilation_rate[axis]
+        lefts = [
+            rate * (size - 1) if after.padding == "causal" else rate * (size - 1) // 2
+            for size in (old[axis], new[axis])
+        ]
+        if (lefts[1] - lefts[0]) % rate:
+            why = "the center of the kernel would move by a fraction of a step"
+            raise weights_do_not_fit(path, old, new, why, fix=_FRESH)
+        offsets[axis] = (lefts[1] - lefts[0]) // rate
+    return offsets
+
+
+def _shifted(value: Any, offsets: dict[int, int]) -> Any:
+    """Return an array padded or cut at the start of some axes, so that only its end is left to adapt."""
+    for axis, offset in offsets.items():
+        if offset > 0:
+            value = np.pad(value, [(offset, 0) if n == axis else (0, 0) for n in range(value.ndim)])
+        elif offset < 0:
+            value = np.take(value, np.arange(-offset, value.shape[axis]), axis)
+    return value
+
+
+def weights_do_not_fit(
+    path: str, old: tuple[int, ...], new: tuple[int, ...], why: str, *, fix: str, expected: str | None = None
+) -> WeightsDoNotFitError:
+    """Return the error for a weight that cannot be adapted to another shape."""
+    return WeightsDoNotFitError(
+        f"Cannot adapt weights of shape {old} to '{path}' of shape {new}: {why}.",
+        expected=expected or f"shape {new}",
+        found=f"shape {old}",
+        fix=fix,
+        path=path,
+    )
+
+
+# Settings without effect.
+
+
+def warn_without_effect(session: EditSession) -> None:
+    """Warn about changed settings without effect, as far as the layers can be run on made-up inputs.
+
+    A layer that is held by the code of another one need not be called at all: its owner may have taken the activation out
+    of it in its constructor. So layer and owner are run before and after the edit. If a changed setting changes the output
+    of the layer but not the output of its owner, it has no effect.
+    """
+    for path in dict.fromkeys(session.updated):
+        holder = session.holder(path)
+        if structure.function_of(holder) is not None or isinstance(holder, keras.Sequential):
+            continue
+        if _computes_the_same(session, session.op(path)) is False and _computes_the_same(session, holder):
+            name = type(holder).__name__
+            warnings.warn(
+                f"The changed setting of '{path}' has no effect: {name} computes the same outputs as before.\n"
+                f"  fix: find out what {name} uses instead of the layer, and change that.",
+                NoEffectWarning,
+                stacklevel=5,
+            )
+
+
+def _computes_the_same(session: EditSession, op: Any) -> bool | None:
+    """Return whether an op computes the same as before the edit; None if it cannot be run on made-up inputs."""
+    old, new = session.original_of(op), session.successor(op)
+    if old is None or new is None:
+        return None
+    for integers in (False, True):
+        try:
+            inputs = _made_up_inputs(old, integers=integers)
+            first, second = (_outputs(copy_model(one), inputs) for one in (old, new))
+        except Exception:  # noqa: BLE001  # a user's layer may refuse made-up inputs
+            continue
+        return len(first) == len(second) and all(map(np.array_equal, first, second))
+    return None
+
+
+def _made_up_inputs(op: Any, *, integers: bool) -> list[Any]:
+    """Return random inputs of the shapes that a layer was built with: floats, or integers for lookup layers."""
+    built = op.get_build_config() or {}
+    shapes = [built["input_shape"]] if built.get("input_shape") else list(built["shapes_dict"].values())
+    rng = np.random.default_rng(0)
+
+    def made(shape: tuple[int | None, ...]) -> Any:
+        sizes = tuple(2 if size is None else size for size in shape)
+        return rng.integers(0, 2, sizes).astype("int32") if integers else rng.normal(size=sizes).astype("float32")
+
+    return [keras.tree.map_shape_structure(made, shape) for shape in shapes]
+
+
+def _outputs(op: Any, inputs: list[Any]) -> list[Any]:
+    return [keras.ops.convert_to_numpy(value) for value in keras.tree.flatten(op(*inputs))]

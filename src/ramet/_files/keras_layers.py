@@ -1,0 +1,245 @@
+"""Facts about Keras' own layers that files do not contain: class names, the layers inside layers, names of variables.
+
+A weights file numbers the variables of a layer and does not name them. For Keras' own classes, the names follow from the
+class and its config; for all others, or if the count does not match, a variable is called by its number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from ramet._files.json_data import Json
+
+__all__ = [
+    "LAYERS",
+    "class_inside",
+    "class_of_group",
+    "class_of_inner_layer",
+    "is_trainable",
+    "own_name",
+    "snake_case",
+    "variable_names",
+]
+
+LAYERS = frozenset(
+    """
+    Activation ActivityRegularization AdaptiveAveragePooling1D AdaptiveAveragePooling2D AdaptiveAveragePooling3D
+    AdaptiveMaxPooling1D AdaptiveMaxPooling2D AdaptiveMaxPooling3D Add AdditiveAttention AlphaDropout Attention AugMix
+    AutoContrast Average AveragePooling1D AveragePooling2D AveragePooling3D AvgPool1D AvgPool2D AvgPool3D
+    BatchNormalization BatchNormalizationV1 Bidirectional CategoryEncoding CenterCrop Concatenate
+    ContrastLimitedAdaptiveHistogramEqualization Conv1D Conv1DTranspose Conv2D Conv2DTranspose Conv3D Conv3DTranspose
+    ConvLSTM1D ConvLSTM2D ConvLSTM3D ConvLSTMCell Convolution1D Convolution1DTranspose Convolution2D
+    Convolution2DTranspose Convolution3D Convolution3DTranspose Cropping1D Cropping2D Cropping3D CuDNNGRU CuDNNLSTM
+    CutMix Dense DepthwiseConv1D DepthwiseConv2D Discretization Dot Dropout ELU EinsumDense Embedding Equalization
+    FeatureSpace Flatten FlaxLayer GRU GRUCell GaussianDropout GaussianNoise GlobalAveragePooling1D
+    GlobalAveragePooling2D GlobalAveragePooling3D GlobalAvgPool1D GlobalAvgPool2D GlobalAvgPool3D GlobalMaxPool1D
+    GlobalMaxPool2D GlobalMaxPool3D GlobalMaxPooling1D GlobalMaxPooling2D GlobalMaxPooling3D GroupNormalization
+    GroupQueryAttention GroupedQueryAttention HashedCrossing Hashing Identity InputLayer IntegerLookup JaxLayer LSTM
+    LSTMCell Lambda Layer LayerNormalization LeakyReLU Masking MaxNumBoundingBoxes MaxPool1D MaxPool2D MaxPool3D
+    MaxPooling1D MaxPooling2D MaxPooling3D Maximum MelSpectrogram Minimum MixUp MultiHeadAttention Multiply
+    Normalization PReLU Permute Pipeline RMSNormalization RNN RandAugment RandomBrightness RandomColorDegeneration
+    RandomColorJitter RandomContrast RandomCrop RandomElasticTransform RandomErasing RandomFlip RandomGaussianBlur
+    RandomGrayscale RandomHeight RandomHue RandomInvert RandomPerspective RandomPosterization RandomRotation
+    RandomSaturation RandomSharpness RandomShear RandomTranslation RandomWidth RandomZoom ReLU RepeatVector Rescaling
+    Reshape Resizing ReversibleEmbedding STFTSpectrogram SeparableConv1D SeparableConv2D SeparableConvolution1D
+    SeparableConvolution2D SimpleRNN SimpleRNNCell Softmax Solarization SpatialDropout1D SpatialDropout2D
+    SpatialDropout3D SpectralNormalization StackedRNNCells StringLookup Subtract TFSMLayer TextVectorization
+    ThresholdedReLU TimeDistributed TorchModuleWrapper UnitNormalization UpSampling1D UpSampling2D UpSampling3D Wrapper
+    ZeroPadding1D ZeroPadding2D ZeroPadding3D
+    """.split()  # noqa: SIM905  # a list of quoted names would be four times as long
+)
+
+# Classes that Keras exports under a name that is not their own.
+_OWN_NAMES = {"GroupQueryAttention": "GroupedQueryAttention"}
+
+_ATTENTION = {
+    "_dropout_layer": "Dropout",
+    "_softmax": "Softmax",
+    **{
+        f"{underscore}{role}_dense": "EinsumDense"
+        for role in ("key", "output", "query", "value")
+        for underscore in ("", "_")
+    },
+}
+_WITHOUT_WEIGHTS = frozenset({"Dropout", "Softmax"})
+# By class: the classes of the layers that it creates, by attribute.
+_INNER_LAYERS: dict[str, dict[str, str]] = {
+    **{f"ConvLSTM{rank}D": {"cell": "ConvLSTMCell"} for rank in (1, 2, 3)},
+    **{name: {"cell": f"{name}Cell"} for name in ("GRU", "LSTM", "SimpleRNN")},
+    **dict.fromkeys(("GroupQueryAttention", "GroupedQueryAttention", "MultiHeadAttention"), _ATTENTION),
+}
+
+
+def own_name(class_name: str) -> str:
+    """Return the name that a class gives itself, which configs do not always contain."""
+    return _OWN_NAMES.get(class_name, class_name)
+
+
+def snake_case(class_name: str) -> str:
+    """Return the name that Keras derives from the name of a class."""
+    name = re.sub(r"\W+", "", own_name(class_name))
+    name = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
+    return re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
+
+
+_BY_GROUP = {snake_case(name): name for name in sorted(LAYERS | {"Functional", "Sequential"})}
+
+
+def class_of_inner_layer(owner: str, attribute: str) -> str | None:
+    """Return the class of the layer that one of Keras' own layers keeps in an attribute, or None if it is unknown."""
+    return _INNER_LAYERS.get(owner, {}).get(attribute)
+
+
+def class_inside(owner: str) -> str | None:
+    """Return the class of the layers with weights that one of Keras' own layers creates, or None if it creates none."""
+    return next((name for name in _INNER_LAYERS.get(owner, {}).values() if name not in _WITHOUT_WEIGHTS), None)
+
+
+def class_of_group(group: str) -> str | None:
+    """Return the class after which a weights file names an item of a list: Dense for `dense_3`; None for others."""
+    return _BY_GROUP.get(group) or _BY_GROUP.get(re.sub(r"_\d+$", "", group))
+
+
+# Names of variables.
+
+_Config: TypeAlias = Mapping[str, Json]
+_Names: TypeAlias = Callable[[_Config], list[str]]
+
+_NON_TRAINABLE = frozenset(
+    """
+    awq_scales count embeddings_scale embeddings_zero g_idx inputs_amax_history inputs_scale kernel_amax_history
+    kernel_scale kernel_zero mean moving_mean moving_stddev moving_variance outputs_grad_amax_history
+    outputs_grad_scale quantized_kernel renorm_mean renorm_stddev reverse_embeddings_scale reverse_embeddings_zero
+    variance vector_u zero_point
+    """.split()  # noqa: SIM905  # a list of quoted names would be six times as long
+)
+# Not trained once a layer is quantized, or has low-rank weights beside them.
+_BASES = frozenset({"embeddings", "kernel", "reverse_embeddings"})
+_FLOAT8 = [f"{value}_{kind}" for value in ("inputs", "kernel", "outputs_grad") for kind in ("scale", "amax_history")]
+# By quantization mode: the variables that may follow the kernel and the bias, longest first.
+_QUANTIZED: dict[str, list[list[str]]] = {
+    "int8": [["kernel_scale"]],
+    "int4": [["kernel_scale", "kernel_zero", "g_idx"], ["kernel_scale"]],
+    "float8": [_FLOAT8],
+}
+
+
+def variable_names(class_name: str, config: _Config, keys: Sequence[str]) -> list[str]:
+    """Return the names of a layer's own variables, one for each key in the file.
+
+    Args:
+        class_name: The class of the layer.
+        config: Its config.
+        keys: The keys in order: numbers, or names if the class saves by name.
+    """
+    if list(keys) != [str(number) for number in range(len(keys))]:
+        return list(keys)
+    rule = _RULES.get(class_name)
+    # Often only the class of a layer inside a layer is known: then the count decides whether there is a bias.
+    variants: list[_Config] = [config] if config else [{"bias_axes": "?"}, {"use_bias": False}]
+    expected = [_candidates(class_name, rule(variant), config) for variant in variants] if rule else []
+    fitting = [names for candidates in expected for names in candidates if len(names) == len(keys)]
+    return fitting[0] if fitting else list(keys)
+
+
+def is_trainable(name: str, config: _Config) -> bool:
+    """Return whether a variable is trained if its layer, which has this config, is."""
+    mode = _quantization(config.get("dtype"))
+    if mode == "float8":
+        # Keras trains the scales and histories, too, by a rule of its own.
+        return True
+    return name not in _NON_TRAINABLE and not (name in _BASES and (mode is not None or config.get("lora_rank")))
+
+
+def _candidates(class_name: str, names: list[str], config: _Config) -> list[list[str]]:
+    mode = _quantization(config.get("dtype"))
+    if mode is None:
+        return [names]
+    if class_name in ("Embedding", "ReversibleEmbedding"):
+        return [["embeddings", "embeddings_scale"], ["embeddings", "embeddings_scale", "embeddings_zero", "g_idx"]]
+    return [names + more for more in _QUANTIZED.get(mode, [])]
+
+
+def _quantization(dtype: Json) -> str | None:
+    """Return the mode of a quantized dtype policy, such as "int8", or None for a plain one."""
+    if isinstance(dtype, str):
+        mode, _, source = dtype.partition("_from_")
+        return mode if source else None
+    config = dtype.get("config") if isinstance(dtype, dict) else None
+    name = config.get("mode") if isinstance(config, dict) else None
+    return name.partition("/")[0] if isinstance(name, str) else None
+
+
+def _with_bias(*names: str) -> _Names:
+    return lambda config: [*names, "bias"] if config.get("use_bias", True) else list(names)
+
+
+def _always(*names: str) -> _Names:
+    return lambda _: list(names)
+
+
+def _scaled(*more: str) -> _Names:
+    """Return a rule for gamma and beta, each if the config has it."""
+
+    def names(config: _Config) -> list[str]:
+        found = [name for name, flag in (("gamma", "scale"), ("beta", "center")) if config.get(flag, True)]
+        return found + list(more)
+
+    return names
+
+
+def _batch_normalization(config: _Config) -> list[str]:
+    more = ["moving_stddev", "renorm_mean", "renorm_stddev"] if config.get("renorm") else []
+    return _scaled("moving_mean", "moving_variance", *more)(config)
+
+
+def _attention(config: _Config) -> list[str]:
+    found = ["scale"] if config.get("use_scale") else []
+    return [*found, "concat_score_weight"] if config.get("score_mode") == "concat" else found
+
+
+def _einsum(config: _Config) -> list[str]:
+    return ["kernel", "bias"] if config.get("bias_axes") is not None else ["kernel"]
+
+
+def _reversible_embedding(config: _Config) -> list[str]:
+    return ["embeddings"] if config.get("tie_weights", True) else ["embeddings", "reverse_embeddings"]
+
+
+def _spectral(config: _Config) -> list[str]:
+    layer = config.get("layer")
+    is_embedding = isinstance(layer, dict) and layer.get("class_name") == "Embedding"
+    return ["embeddings" if is_embedding else "kernel", "vector_u"]
+
+
+_RECURRENT = _with_bias("kernel", "recurrent_kernel")
+
+_RULES: dict[str, _Names] = {
+    "AdditiveAttention": lambda config: ["scale"] if config.get("use_scale", True) else [],
+    "Attention": _attention,
+    "BatchNormalization": _batch_normalization,
+    "ConvLSTMCell": _RECURRENT,
+    "Dense": _with_bias("kernel"),
+    "EinsumDense": _einsum,
+    "Embedding": _always("embeddings"),
+    "GRUCell": _RECURRENT,
+    "GroupNormalization": _scaled(),
+    "LSTMCell": _RECURRENT,
+    "LayerNormalization": lambda config: ["gamma"] if config.get("rms_scaling") else _scaled()(config),
+    "Normalization": _always("mean", "variance", "count"),
+    "PReLU": _always("alpha"),
+    "RMSNormalization": _always("scale"),
+    "ReversibleEmbedding": _reversible_embedding,
+    "STFTSpectrogram": _always("real_kernel", "imag_kernel"),
+    "SimpleRNNCell": _RECURRENT,
+    "SpectralNormalization": _spectral,
+    **{
+        f"{kind}{rank}D{transposed}": _with_bias("kernel")
+        for kind in ("Conv", "DepthwiseConv")
+        for rank in (1, 2, 3)
+        for transposed in ("", "Transpose")
+    },
+    **{f"SeparableConv{rank}D": _with_bias("depthwise_kernel", "pointwise_kernel") for rank in (1, 2)},
+}

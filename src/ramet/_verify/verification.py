@@ -1,0 +1,275 @@
+"""The public function `verify`: two models, two files, two graphs, or one file on several backends."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import difflib
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import keras
+
+from ramet._files import read_archive
+from ramet._graph import Graph
+from ramet._keras import (
+    capture_model,
+    check_version,
+    expand_shared,
+    keep_name_counters,
+    keep_random_state,
+    load_copy,
+    safe_copy,
+    seed_generators,
+)
+from ramet._report import progress_callback
+from ramet._verify.across import check_backends, verify_across
+from ramet._verify.checks import CHECKS, GRAPH_CHECKS
+from ramet._verify.compare import Tolerance, check_tolerance
+from ramet._verify.findings import NotRun
+from ramet._verify.pair import Pair
+from ramet._verify.report import Check, Report
+from ramet._verify.run import compare_by_path
+from ramet._verify.side import size_of
+from ramet.errors import ArgumentError, EditError, NotAModelError, RametError, foreign_errors
+
+__all__ = ["check_same_function", "verify"]
+
+_NO_GRAPH_CHECK = "a graph holds neither values nor code; pass two models or two files"
+# Relative to the largest output. Adding in another order changes the last bits, in deep networks a few more.
+_EDIT_TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "bfloat16": 5e-2, "float16": 1e-2}
+
+
+def verify(
+    model: Any,
+    twin: Any = None,
+    *,
+    tolerance: float | Mapping[str, float] | None = None,
+    only: Iterable[str] | str | None = None,
+    skip: Iterable[str] | str | None = None,
+    inputs: Any = None,
+    targets: Any = None,
+    seed: int = 0,
+    share: Iterable[Any] = (),
+    backends: Iterable[str] | None = None,
+    progress: Callable[[str, int, int], None] | Literal[False] | None = None,
+) -> Report:
+    """Check whether a model is an exact, independent twin of another, and return a report.
+
+    The checks are structure, settings, state, identity, outputs, masks, gradients, training, independence and file; each
+    passes, fails, or is not run for a reason. Afterwards both models are as they were: values, random generators,
+    optimizers that were not built, compiled functions. No code that makes twins is used to compare them. Each model is
+    called seven times (eight on JAX), two of them with a backward pass, and saved once; the files are loaded unless they
+    are equal byte by byte.
+
+    Args:
+        model: The original: a model, a single layer, the path of a `.keras` file, or a graph from `ramet.capture`.
+        twin: The other, likewise. If either side is a graph, only the checks that a graph can prove are run: structure
+            and settings. Capture two graphs in the same way: graphs of files and of live models differ in form.
+        tolerance: None for bit-equality, or the largest difference allowed between floating-point numbers, relative to the
+            largest number in the original's array: one number, or one for each dtype. With a tolerance, floating-point
+            dtypes may differ as well, and each check reports the largest relative difference (`check.largest`).
+        only: The names of the checks to run.
+        skip: The names of the checks to leave out.
+        inputs: Example inputs, for a model whose inputs cannot be inferred; for a single layer with several arguments, a
+            dict of them. By default inputs are made from the model's input specs; inputs that the original itself refuses
+            are left out and counted.
+        targets: Example targets for the training step.
+        seed: The seed of inputs and random layers.
+        share: Objects that both models share on purpose, as in `ramet.clone(model, share=[...])`.
+        backends: Run one file on each of these backends, in separate processes and on the same inputs, and compare the
+            outputs; within `tolerance`, by default 1e-4 for float32.
+        progress: None for a progress bar in a terminal when it takes long, False for none, or a function that is called
+            with the name of each check, its number, and the number of checks.
+
+    Raises:
+        ArgumentError: A check, backend or tolerance is invalid.
+        NotAModelError: An argument is not a model, layer, path or graph.
+        UnsafeFileError: A file is not safe to load.
+
+    >>> import keras, ramet
+    >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
+    >>> report = ramet.verify(model, ramet.clone(model))
+    >>> report.ok
+    True
+    >>> report["state"].summary
+    '2 variables with 10 numbers are bit-equal'
+    """
+    check_version()
+    check_tolerance(tolerance)
+    if backends is not None:
+        return _verify_on_backends(model, twin, list(backends), tolerance, seed)
+    chosen = _chosen_checks(only, skip)
+    if isinstance(model, Graph) or isinstance(twin, Graph):
+        return _verify_graphs(model, twin, chosen, tolerance, seed)
+    with keep_name_counters(), keep_random_state():
+        ours, theirs = _live_model(model, "model", seed), _live_model(twin, "twin", seed)
+        shared = expand_shared(share, "verify", [ours, theirs])
+        pair = Pair(
+            ours,
+            theirs,
+            tolerance=tolerance,
+            seed=seed,
+            inputs=inputs,
+            targets=targets,
+            share=shared,
+            differentiates="gradients" in chosen,
+        )
+        with _user_errors(ours):
+            is_big = len(ours.variables) > 500 or sum(map(size_of, ours.variables)) > 2e7
+        report_step = progress_callback(progress, "verifying", delay=0.0 if is_big else 1.0)
+        checks = []
+        try:
+            for number, name in enumerate(chosen):
+                report_step(name, number, len(chosen))
+                checks.append(_run(CHECKS[name], name, pair))
+        finally:
+            pair.end()
+            report_step("", len(chosen), len(chosen))
+        graphs = pair.ours.graph, pair.theirs.graph
+    about = f"{type(ours).__name__}, {_how(tolerance)}; Keras {keras.__version__} on {keras.backend.backend()}"
+    return Report(ours.name, theirs.name, tuple(checks), about, graphs)
+
+
+def _how(tolerance: Tolerance) -> str:
+    return "compared bit by bit" if tolerance is None else f"compared within {tolerance}"
+
+
+def _user_errors(model: Any) -> contextlib.AbstractContextManager[None]:
+    return foreign_errors("verify", f"'{model.name}'", RametError)
+
+
+def _run(check: Callable[[Pair], Check], name: str, pair: Pair) -> Check:
+    if pair.tolerance is not None:
+        pair.tolerance.largest = None
+    try:
+        with _user_errors(pair.ours.model):
+            try:
+                found = check(pair)
+            except NotRun as reason:
+                return Check(name, "not run", reason=str(reason))
+        return found if pair.tolerance is None else dataclasses.replace(found, largest=pair.tolerance.largest)
+    finally:
+        pair.end()
+
+
+def _verify_on_backends(model: Any, twin: Any, backends: list[str], tolerance: Tolerance, seed: int) -> Report:
+    if twin is not None or not isinstance(model, str | os.PathLike):
+        raise ArgumentError(
+            "Cannot verify on several backends: that takes one file, which each backend loads in a separate process.",
+            expected="verify('model.keras', backends=['jax', 'torch', 'tensorflow'])",
+            fix="save the model first: model.save('model.keras').",
+        )
+    check_backends(Path(model), backends)
+    with safe_copy(Path(model)) as copy:
+        return verify_across(copy, backends, tolerance, seed)
+
+
+def _chosen_checks(only: Iterable[str] | str | None, skip: Iterable[str] | str | None) -> list[str]:
+    wanted, unwanted = ([names] if isinstance(names, str) else list(names or ()) for names in (only, skip))
+    for name in [*wanted, *unwanted]:
+        if name not in CHECKS:
+            raise ArgumentError(
+                f"Cannot run the check {name!r}: there is no such check.",
+                expected=", ".join(CHECKS),
+                closest=difflib.get_close_matches(str(name), CHECKS, n=3),
+                fix="use one of these names.",
+            )
+    return [name for name in CHECKS if (only is None or name in wanted) and name not in unwanted]
+
+
+def _live_model(given: Any, argument: str, seed: int) -> Any:
+    if isinstance(given, str | os.PathLike):
+        # A file does not keep random choices: a `Dropout` without a seed draws one whenever it is created. Both files are
+        # loaded from the same seed; otherwise no two files of such a model would be equal.
+        with keep_name_counters():
+            seed_generators(seed)
+            with safe_copy(Path(given)) as copy:
+                return load_copy(copy)
+    if not isinstance(given, keras.Layer):
+        raise NotAModelError(
+            f"Cannot verify an object of class {type(given).__name__} ({argument}=): it is not a model.",
+            expected="a Keras model or layer, the path of a .keras file, or a graph",
+            fix="pass one of these.",
+        )
+    return given
+
+
+def _verify_graphs(model: Any, twin: Any, chosen: list[str], tolerance: Tolerance, seed: int) -> Report:
+    """Run the checks that graphs can prove; the others are reported as not run."""
+    from_file = any(_is_from_file(given) for given in (model, twin) if isinstance(given, Graph))
+    ours = _graph_of(model, "model", seed, from_file=from_file)
+    theirs = _graph_of(twin, "twin", seed, from_file=from_file)
+    checks = [
+        GRAPH_CHECKS[name](ours, theirs, within=tolerance is not None)
+        if name in GRAPH_CHECKS
+        else Check(name, "not run", reason=_NO_GRAPH_CHECK)
+        for name in chosen
+    ]
+    about = f"graph of a {ours.class_name}, {_how(tolerance)}"
+    return Report(ours.name, theirs.name, tuple(checks), about, (ours, theirs))
+
+
+def _is_from_file(graph: Graph) -> bool:
+    """Return whether a graph has the form of files, in which Keras writes `keras.layers` for `keras.src.layers...`."""
+    modules = (op.module or "" for _, op in graph.walk())
+    return any(module.startswith("keras.") and not module.startswith("keras.src") for module in modules)
+
+
+def _graph_of(given: Any, argument: str, seed: int, *, from_file: bool) -> Graph:
+    """Return a graph in the form of files or of live models, whichever the graph on the other side has."""
+    if isinstance(given, Graph):
+        return given
+    if from_file and isinstance(given, str | os.PathLike):
+        with read_archive(given) as file:
+            return file.graph
+    with keep_name_counters(), keep_random_state():
+        live = _live_model(given, argument, seed)
+        if not from_file:
+            return capture_model(live)
+        with tempfile.TemporaryDirectory() as folder, _user_errors(live):
+            path = Path(folder) / "model.keras"
+            live.save(path)
+            with read_archive(path) as file:
+                return file.graph
+
+
+def check_same_function(model: Any, edited: Any) -> None:
+    """Raise an error unless a model and its edited version return the same outputs at inference.
+
+    Inputs are made from the input specs of the model.
+    """
+    with keep_name_counters(), keep_random_state():
+        pair = Pair(model, edited, tolerance=_EDIT_TOLERANCE)
+        try:
+            for case in pair.cases:
+                ours, theirs = (pair.result(side, case) for side in (pair.ours, pair.theirs))
+                if theirs.error is not None:
+                    raise _other_function(model, f"on {case.name} inputs, the edited model raises {theirs.error}")
+                # Layers may have other names now, so outputs are compared by position.
+                found = list(compare_by_path(_by_number(ours.outputs), _by_number(theirs.outputs), pair.tolerance))
+                if found:
+                    raise _other_function(model, f"on {case.name} inputs, output {found[0].path}: {found[0].text}")
+        except NotRun as reason:
+            raise EditError(
+                f"Cannot check the edits of '{model.name}': {reason}.",
+                fix="leave out check=, and compare the outputs yourself.",
+            ) from None
+        finally:
+            pair.end()
+
+
+def _by_number(outputs: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    return {str(number): values for number, values in enumerate(outputs.values())}
+
+
+def _other_function(model: Any, found: str) -> EditError:
+    return EditError(
+        f"Cannot edit '{model.name}': the edited model computes something else.",
+        expected="the same outputs, because every edit preserves the function",
+        found=found,
+        fix="apply the edits one by one to find the cause, and please report it.",
+    )

@@ -1,0 +1,99 @@
+"""Commands on hostile files: odd names, modules in the current folder, files that take too much."""
+
+import shutil
+import subprocess
+import sys
+
+import keras
+import pytest
+
+from ramet._cli.bounded import _size
+from tests.files.build import DENSE_WEIGHTS, TINY, archive, sharded, weights
+
+pytestmark = pytest.mark.no_backend
+
+BACKEND = keras.backend.backend()
+NAME = "a\nb\x1b[31m.keras"
+
+
+@pytest.fixture
+def odd_name(tmp_path):
+    return archive(tmp_path / NAME)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("show", NAME),
+        ("show", NAME, "--draw", "a\nb.svg"),
+        ("scan", NAME),
+        ("diff", NAME, "other\n.keras"),
+        ("show", "missing\n.keras"),
+        ("scan", "missing\n.keras"),
+        ("clone", NAME, "no\nfolder/out.keras"),
+        ("clone", "missing\n.keras", "out.keras"),
+        ("verify", "missing\n.keras", NAME),
+        ("edit", NAME, "out.keras", "--recipe", "missing\n.toml"),
+    ],
+)
+def test_file_names_are_escaped(ramet, tmp_path, odd_name, command):
+    shutil.copyfile(odd_name, tmp_path / "other\n.keras")
+
+    done = ramet(*command)
+
+    assert done.code in (0, 1, 2, 3), done.err
+    for text in (done.out, done.err):
+        assert "\x1b" not in text
+        assert "a\nb" not in text
+        assert "missing\n" not in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("scan", "m.keras"),
+        ("clone", "m.keras", "twin.keras"),
+        ("verify", "m.keras", "--backends", BACKEND),
+        ("verify", "m.keras", "m.keras", "--backends", BACKEND, "--only", "structure"),
+    ],
+)
+def test_nothing_is_imported_from_the_current_folder(tmp_path, command):
+    keras.Sequential([keras.Input((2,)), keras.layers.Dense(2)]).save(tmp_path / "m.keras")
+    for name in ("h5py", "numpy", "json", "keras", "zipfile"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('imported from the current folder')")
+
+    done = subprocess.run(
+        [sys.executable, "-m", "ramet", *command], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "not run" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("scan", "large.keras"),
+        ("show", "large.keras"),
+        ("show", "large.keras", "--draw", "out.html"),
+        ("diff", "small.keras", "large.keras"),
+        ("clone", "large.keras", "out.keras"),
+    ],
+)
+def test_file_that_takes_too_much_is_refused(ramet, tmp_path, command):
+    archive(tmp_path / "small.keras")
+    archive(tmp_path / "large.keras", {**TINY, "more": [{}] * 600_000})
+
+    done = ramet(*command)
+
+    assert done.code == 3, (done.out, done.err)
+    assert "objects and lists." in done.err
+    assert len(done.err.splitlines()) <= 3
+
+
+def test_limits_of_sharded_weights_depend_on_the_size_of_all_shards(tmp_path):
+    path = sharded(tmp_path / "m.weights.json", {f"m_0000{number}.weights.h5": DENSE_WEIGHTS for number in range(3)})
+    (tmp_path / "other_00000.weights.h5").write_bytes(bytes(100))
+
+    assert _size(path) == path.stat().st_size + 3 * len(weights(DENSE_WEIGHTS))
