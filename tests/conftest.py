@@ -47,6 +47,13 @@ def pytest_collection_modifyitems(config, items):
     config.hook.pytest_deselected(items=left_out)  # counted in the last line of pytest's output
 
 
+def pytest_terminal_summary(terminalreporter):
+    """Explain an empty run: tests without a backend run on JAX only."""
+    counted = terminalreporter.stats
+    if counted.get("deselected") and not any(counted.get(kind) for kind in ("passed", "failed", "error", "skipped")):
+        terminalreporter.write_line("Tests marked no_backend run on JAX only: set KERAS_BACKEND=jax to run them.")
+
+
 def pytest_configure(config):
     config.pluginmanager.register(MemoryReport(), "ramet-memory")
 

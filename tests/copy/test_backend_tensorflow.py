@@ -155,7 +155,7 @@ def test_tf_module_is_copied_with_its_variables():
     assert numbers([model.scale(X)])[0].any()
 
 
-def test_tf_random_generator_continues_alike_and_is_reseeded():
+def test_tf_random_generator_continues_identically_and_is_reseeded():
     model = dense_model()
     model.noise = tf.random.Generator.from_seed(3)
     model.noise.normal((2,))

@@ -357,7 +357,7 @@ def test_wrapped_module_is_exact(kind):
 
 # keras PR#23048
 @pytest.mark.parametrize("kind", ["sequential", "batch_norm", "tied", "weight_norm"])
-def test_wrapped_module_trains_alike_and_independently(kind):
+def test_wrapped_module_trains_identically_and_independently(kind):
     make, shape = MODULES[kind]
     model = wrapped(make(), shape)
     y = outputs(model, X, training=False)[0] + 1
@@ -578,7 +578,7 @@ def test_tensor_that_was_computed_is_a_leaf_in_the_twin():
     assert torch.equal(twin.last, model.last)
 
 
-def test_torch_generator_continues_alike_and_is_reseeded():
+def test_torch_generator_continues_identically_and_is_reseeded():
     model = dense_model()
     model.generator = torch.Generator().manual_seed(5)
     torch.rand(3, generator=model.generator)

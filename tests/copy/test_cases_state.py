@@ -500,7 +500,7 @@ def test_composite_recurrent_layers_are_exact(make, shape):
     assert_equal_outputs(model, twin, floats(2, *shape))
 
 
-def test_bidirectional_layer_trains_alike_in_the_twin():
+def test_bidirectional_layer_trains_identically_in_the_twin():
     inputs = keras.Input((3, 4))
     model = keras.Model(inputs, layers.Bidirectional(layers.GRU(3, unroll=True), merge_mode="sum")(inputs))
     x, y = floats(2, 3, 4), floats(2, 3)
@@ -601,7 +601,7 @@ def test_training_the_original_changes_nothing_in_the_twin():
         np.testing.assert_array_equal(now, was)
 
 
-def test_compiled_but_untrained_model_trains_alike():
+def test_compiled_but_untrained_model_trains_identically():
     model = dense_model()
     model.compile("adam", "mse", metrics=["mae"])
     twin = twin_of(model)
@@ -741,7 +741,7 @@ def test_compile_settings_are_kept():
     assert fit_once(model, X, Y) == fit_once(twin, X, Y)
 
 
-def test_model_with_losses_and_metrics_by_output_trains_alike():
+def test_model_with_losses_and_metrics_by_output_trains_identically():
     inputs = keras.Input((4,))
     model = keras.Model(inputs, {"a": layers.Dense(3, name="a")(inputs), "b": layers.Dense(1, name="b")(inputs)})
     target = {"a": Y, "b": Y[:, :1]}
@@ -956,7 +956,7 @@ def test_lora_keeps_alpha_matrices_and_frozen_kernels(kind):
     assert_equal_outputs(model, twin, x)
 
 
-def test_lora_twin_trains_alike_and_saves(tmp_path):
+def test_lora_twin_trains_identically_and_saves(tmp_path):
     model = dense_model(layers.Dense(3))
     model.layers[-1].enable_lora(2, lora_alpha=4)
     trained(model, X, Y, optimizer="adam")
@@ -1032,7 +1032,7 @@ def test_quantizing_the_original_does_not_affect_the_twin():
 
 
 @pytest.mark.parametrize("kind", ["dense", "einsum"])
-def test_float8_model_keeps_its_scales_and_histories_and_trains_alike(kind):
+def test_float8_model_keeps_its_scales_and_histories_and_trains_identically(kind):
     model, x = _quantizable(kind)
     model.quantize("float8")
     y = outputs(model, x)[0] + 1
@@ -1297,7 +1297,7 @@ def test_mutable_values_of_a_config_are_independent():
     np.testing.assert_array_equal(model.layers[-1].table, np.arange(4.0))
 
 
-def test_embedding_and_a_convolution_with_every_option_train_alike():
+def test_embedding_and_a_convolution_with_every_option_train_identically():
     inputs = keras.Input((8, 8, 3))
     x = layers.Conv2D(4, 3, strides=2, padding="same", groups=1, dilation_rate=1, use_bias=False)(inputs)
     x = layers.DepthwiseConv2D(3, depth_multiplier=2)(x)

@@ -51,7 +51,7 @@ def test_subclassed_model_is_exact():
     assert_equal_outputs(model, twin, X)
 
 
-def test_subclassed_model_trains_alike_and_independently():
+def test_subclassed_model_trains_identically_and_independently():
     model = trained(Plain(5), X, Y, optimizer="adam", metrics=["mae"])
     before = values(model)
     twin = twin_of(model)

@@ -563,7 +563,7 @@ class TestTorch:
             np.testing.assert_array_equal(old, new)
         assert not np.array_equal(*(keras.ops.convert_to_numpy(one.get_layer("last").bias) for one in (model, twin)))
 
-    def test_to_another_dtype_changes_one_side_only(self):
+    def test_conversion_to_another_dtype_changes_one_side_only(self):
         import torch
 
         model = sequential()

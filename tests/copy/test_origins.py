@@ -71,7 +71,7 @@ def test_founding_model_has_an_exact_twin():
 
 
 @pytest.mark.parametrize("proposal", [1, 4])
-def test_proposal_that_forgets_masks_gives_other_numbers(proposal):
+def test_proposal_that_ignores_masks_gives_wrong_outputs(proposal):
     model = masked_model()
     clone = clone_by_calls(model, lambda layer, found: [None] * len(found))
 
@@ -101,7 +101,7 @@ def test_proposal_with_one_empty_mask_loses_the_second_output():
     assert len(twin_of(model).outputs) == 2
 
 
-def test_proposal_of_empty_masks_for_every_layer_loses_real_ones():
+def test_proposal_with_empty_masks_for_every_layer_loses_real_masks():
     model = masked_model()
     clone = clone_by_calls(model, lambda layer, found: [None] * len(found))
 

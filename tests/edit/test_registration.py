@@ -89,7 +89,9 @@ def recipe_problems(cls: type[Edit]) -> list[str]:
     if cls.__abstractmethods__:
         return []
     if unknown:
-        return [f"Its argument {unknown[0]!r} has no example. Add one to EXAMPLES in tests/edit/test_registration.py."]
+        return [
+            f"Its arguments {unknown} have no example. Add one for each to EXAMPLES in tests/edit/test_registration.py."
+        ]
     edit = cls(**{name: EXAMPLES[name] for name in needed})
     if edit.kind not in edits.__all__:
         return []  # recipes find only registered edits
@@ -169,8 +171,8 @@ def test_the_class_is_the_public_constructor():
     [
         (edits.freeze(), "freeze()"),
         (edits.freeze("a", required=False), "freeze(named('a'), required=False)"),
-        (edits.prefix("x_", "a"), "prefix(named('a'), text='x_')"),
-        (edits.swap_head(3, head="a"), "swap_head(named('a'), classes=3, weights='fresh')"),
+        (edits.prefix("x_", "a"), "prefix(text='x_', selector=named('a'))"),
+        (edits.swap_head(3, head="a"), "swap_head(classes=3, head=named('a'), weights='fresh')"),
         (edits.splice("a", "b", keras.layers.ReLU), "splice(named('a'), before=named('b'), layer=ReLU)"),
         (edits.resize_input([4, None]), "resize_input(shape=(4, None), weights='refuse')"),
         (edits.update("a", rate=0.3), "update(named('a'), rate=0.3, weights='refuse')"),

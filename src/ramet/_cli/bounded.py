@@ -19,8 +19,6 @@ from ramet._files import Limits
 from ramet._report import escape
 from ramet.errors import OutOfBudgetError
 
-__all__ = ["bounded"]
-
 _FIX = "treat the file as broken or hostile; if you trust it, read it in Python with ramet's functions."
 # Seconds of processor time after which a command that did not stop is interrupted again.
 _AGAIN = 0.2

@@ -10,8 +10,6 @@ from ramet._cli.loading import checked, import_modules, live, load, parameters_o
 from ramet._cli.output import check_target, print_result, written_beside
 from ramet._report import ProgressBar, count, escape, json_text
 
-__all__ = ["COMMAND"]
-
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", type=file_name, metavar="in", help=f"the model: {MODEL_FILE}")

@@ -16,24 +16,6 @@ from ramet.errors import ArgumentError, FormatError, ModelFileError, RametError,
 if TYPE_CHECKING:
     from ramet._draw import Picture
 
-__all__ = [
-    "ANY_FILE",
-    "BACKENDS",
-    "MODEL_FILE",
-    "Command",
-    "ExitCode",
-    "add_backend",
-    "add_drawing",
-    "add_loading",
-    "check_drawing",
-    "code_of",
-    "comma_list",
-    "direction",
-    "file_name",
-    "loading_arguments",
-    "save_picture",
-]
-
 BACKENDS = ("jax", "torch", "tensorflow")
 # Help texts of arguments.
 ANY_FILE = "a .keras file or folder, a .weights.h5 or .weights.json file, or an .h5 file of Keras 2"

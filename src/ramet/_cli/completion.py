@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-__all__ = ["SHELLS", "completion"]
-
 SHELLS = ("bash", "zsh", "fish")
 Values: TypeAlias = Literal["none", "any", "file"] | tuple[str, ...]
 

@@ -9,8 +9,6 @@ from ramet._cli.command import Command, ExitCode, add_backend
 from ramet._cli.output import print_result
 from ramet._report import json_text
 
-__all__ = ["COMMAND"]
-
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_backend(parser)

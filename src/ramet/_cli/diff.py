@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from ramet._diff import Diff
     from ramet._files import ModelFile
 
-__all__ = ["COMMAND", "GIT_COMMAND"]
-
 _NO_FILE = "."  # git's mode for a missing file
 
 

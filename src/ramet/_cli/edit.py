@@ -11,8 +11,6 @@ from ramet._cli.output import check_target, print_report, print_result, written_
 from ramet._report import ProgressBar, count, escape
 from ramet.errors import ArgumentError
 
-__all__ = ["COMMAND"]
-
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", type=file_name, metavar="in", help=f"the model: {MODEL_FILE}")

@@ -24,8 +24,6 @@ from ramet.errors import ArgumentError, ModelFileError, UnsafeFileError
 if TYPE_CHECKING:
     from ramet._files import Finding
 
-__all__ = ["checked", "choose_backend", "import_modules", "live", "load", "load_alike", "parameters_of"]
-
 
 _LONGEST = 200
 # Raw TensorFlow operations in a functional model of Keras 2.

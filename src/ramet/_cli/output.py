@@ -12,8 +12,6 @@ from pathlib import Path
 from ramet._report import Document, escape, escape_lines, has_color, replaced_file, to_ansi, to_text
 from ramet.errors import ArgumentError, ModelFileError
 
-__all__ = ["check_target", "print_message", "print_report", "print_result", "written_beside"]
-
 
 def print_result(text: str) -> None:
     """Write a result to standard output."""

@@ -18,8 +18,6 @@ from ramet._cli.output import print_message, print_result
 from ramet._report import escape, escape_lines
 from ramet.errors import RametError
 
-__all__ = ["COMMANDS", "build_parser", "main"]
-
 COMMANDS: tuple[Command, ...] = (
     show.COMMAND,
     scan.COMMAND,

@@ -7,8 +7,6 @@ import argparse
 from ramet._cli.command import ANY_FILE, Command, ExitCode, file_name
 from ramet._cli.output import print_report, print_result
 
-__all__ = ["COMMAND"]
-
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=file_name, help=ANY_FILE)

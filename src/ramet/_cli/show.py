@@ -21,8 +21,6 @@ from ramet._report import ProgressBar
 if TYPE_CHECKING:
     from ramet._files import FileListing, ModelFile
 
-__all__ = ["COMMAND"]
-
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=file_name, help=ANY_FILE)

@@ -30,8 +30,6 @@ from ramet.errors import ArgumentError
 if TYPE_CHECKING:
     from ramet._verify import Report
 
-__all__ = ["COMMAND", "run_worker"]
-
 _WIDTH = 120
 
 

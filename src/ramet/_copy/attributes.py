@@ -231,7 +231,7 @@ class AttributesRule(ShellRule):
         source = getattr(old, "__dict__", None)
         if source:
             target = new.__dict__
-            target.update(source)  # a single step, because other threads may call the model meanwhile
+            target.update(source)  # a single step, because other threads may call the model at the same time
             replace_attributes(old, target, self.handlers, copier)
         copy_slots(old, new, self.slots, copier)
         if self.wants_after:

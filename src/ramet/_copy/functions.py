@@ -220,7 +220,8 @@ def _is_quick(method: Any, copier: Copier) -> bool:
 def wrongly_shared(copier: Copier) -> set[int]:
     """Return the ids of functions that were shared although one of their cells was copied for another function.
 
-    Two functions may share a cell that only one of them assigns to. Whether that is the case is unknown when the first one is visited.
+    Two functions may share a cell that only one of them assigns to. This is not yet known when the
+    first one is visited.
     """
     shared = [function for function in copier.records["functions"] if copier.find(function) is function]
     return {

@@ -15,7 +15,7 @@ MISSING: Any = object()  # returned for an object that has no twin yet
 
 
 class CopyRule:
-    """How objects of one class are copied. One instance serves all objects of the class."""
+    """The rule by which objects of one class are copied. One instance serves all objects of the class."""
 
     def copy(self, old: Any, copier: Copier) -> Any:
         """Return the twin of `old`, possibly still empty. Called once per object, when the memo does not have it."""

@@ -32,8 +32,8 @@ from ramet._keras import names, structure
 class TensorFlowVariableRule(CopyRule):
     """A resource variable: a bare new object with its own handle.
 
-    `tf.Variable(...)` would do ten times the work, and return a different class for some variables. Buffers are copied on write, so
-    the new variable needs no memory until either changes.
+    `tf.Variable(...)` would do ten times the work, and return a different class for some variables. Buffers are copied on
+    write, so the new variable needs no memory until either changes.
     """
 
     def copy(self, old: Any, copier: Copier) -> Any:

@@ -68,7 +68,7 @@ def _copy_batch(present: list[tuple[Any, dict[str, Any], Any]]) -> None:
 def _without_value(variable: Any) -> StateElsewhereError:
     return StateElsewhereError(
         f"Cannot clone: the variable '{variable.path}' has no value at the moment.",
-        found="fit, evaluate or predict running in another thread; on JAX, Keras keeps the values outside of the model until it ends",
+        found="fit, evaluate or predict running in another thread; on JAX, Keras then keeps the values outside of the model",
         fix=_FIX,
         path=variable.path,
     )

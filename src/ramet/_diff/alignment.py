@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import pairwise
 
-__all__ = ["align", "gaps", "longest_increasing"]
-
 Items = Sequence[Hashable]
 Span = tuple[int, int, int, int]
 

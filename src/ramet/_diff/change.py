@@ -10,8 +10,6 @@ from typing import Literal, TypeAlias, get_args
 from ramet._graph import EMPTY, Argument, Constant, Frozen, FrozenDict
 from ramet._report import Document, Result, Summarized
 
-__all__ = ["ABSENT", "KINDS", "Change", "Diff", "Kind"]
-
 Kind: TypeAlias = Literal[
     "added",
     "removed",

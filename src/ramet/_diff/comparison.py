@@ -10,8 +10,6 @@ from ramet._diff.matching import Pairing
 from ramet._diff.tree import Node
 from ramet._graph import Call, Graph, Ref
 
-__all__ = ["Comparison", "LevelPair"]
-
 # How many sources of a call that was added, removed or moved are followed.
 _SOURCES = 8
 

@@ -12,8 +12,6 @@ from ramet._diff.tree import Node
 from ramet._diff.values import Difference, differences, equal, pair_by_key
 from ramet._graph import Argument, Call, FrozenDict, Graph, Key, Ref, refs
 
-__all__ = ["compare_connections"]
-
 
 def compare_connections(comparison: Comparison) -> None:
     """Find changed calls and values, and the ops that receive something else."""

@@ -9,8 +9,6 @@ from ramet._diff.change import Change
 from ramet._diff.words import describe_value
 from ramet._graph import Argument, FrozenDict
 
-__all__ = ["DISTANCE_STEPS", "describe_distance", "group_by_layer", "percent", "relative_distance"]
-
 # The steps of the relative distance that a picture distinguishes, from the lower bound on, each with its words.
 DISTANCE_STEPS: tuple[tuple[float, str], ...] = (
     (0.0, "less than 0.1 %"),

@@ -14,8 +14,6 @@ from ramet._diff.values import differences
 from ramet._diff.variables import VariableComparison, Weights, compare_weights
 from ramet._graph import FrozenDict, Graph
 
-__all__ = ["diff_graphs"]
-
 Compiled = tuple[FrozenDict | None, FrozenDict | None]
 
 

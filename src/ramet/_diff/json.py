@@ -31,8 +31,6 @@ from ramet._graph import (
 from ramet._report import json_lines
 from ramet.errors import FormatError
 
-__all__ = ["change_text", "from_json", "to_json"]
-
 
 def to_json(diff: Diff) -> str:
     """Return the diff as text, from which `from_json` makes an equal diff."""

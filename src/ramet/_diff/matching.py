@@ -14,8 +14,6 @@ from ramet._diff.alignment import align, gaps
 from ramet._diff.tree import Node, OpTree, Signature, Signatures, has_automatic_name
 from ramet._graph import Call, Graph, Ref, refs
 
-__all__ = ["Pairing"]
-
 View = Callable[[Signature], int]
 
 

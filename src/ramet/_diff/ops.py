@@ -10,8 +10,6 @@ from ramet._diff.tree import Node, OpTree
 from ramet._diff.values import Difference, differences
 from ramet._graph import EMPTY, Argument, FrozenDict, FrozenList, Op, Ref, freeze
 
-__all__ = ["compare_positions", "compare_settings", "compare_sharing"]
-
 # How many neighbors of an added, removed or moved op are named.
 _NEIGHBORS = 3
 _FIELDS = ("module", "registered_name", "no_config", "trainable", "dtype_policy", "built")

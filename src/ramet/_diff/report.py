@@ -11,8 +11,6 @@ from ramet._diff.values import tokens
 from ramet._diff.words import Words, code, label, name_list, words
 from ramet._report import Cell, Document, Row, Section, Style, count, more, split_off
 
-__all__ = ["diff_document", "summarize"]
-
 # Rows of a section; the JSON has them all.
 _SHOWN = 20
 # From this number on, equal changes of several layers share a row, and so do names that differ only in their number.

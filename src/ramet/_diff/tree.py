@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from ramet._diff.values import IGNORED_KEYS, tokens
 from ramet._graph import Call, Graph, Op
 
-__all__ = ["Node", "OpTree", "Signature", "Signatures", "has_automatic_name"]
-
 _NAMES = IGNORED_KEYS | {"name"}
 _FLAGS = _NAMES | {"trainable", "dtype"}
 

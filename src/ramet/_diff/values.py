@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from ramet._diff.change import ABSENT
 from ramet._graph import Argument, FrozenDict, FrozenList, Key, Ref, Slice
 
-__all__ = ["IGNORED_KEYS", "Difference", "class_of", "differences", "equal", "pair_by_key", "tokens"]
-
 # Not a setting: the address of an object in the process that wrote the config.
 IGNORED_KEYS = frozenset({"shared_object_id"})
 

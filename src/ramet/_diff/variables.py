@@ -17,16 +17,6 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
-__all__ = [
-    "InMemory",
-    "Numbers",
-    "PartialWeights",
-    "VariableComparison",
-    "Weights",
-    "compare_arrays",
-    "compare_weights",
-]
-
 _FIELDS = ("shape", "dtype", "trainable", "weight", "name")
 # Bytes of each side that are compared at a time: small enough to stay in the cache of a processor.
 _BLOCK = 1 << 20

@@ -13,8 +13,6 @@ from ramet._diff.values import class_of
 from ramet._graph import Argument, FrozenDict, FrozenList, Ref, map_leaves, render
 from ramet._report import Code, count, escape, more, split_off
 
-__all__ = ["Words", "code", "describe_value", "label", "name_list", "sentence", "words"]
-
 # Pieces of a sentence.
 Words = list[str]
 

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 
 from ramet._graph import Call, Graph, refs
 
-__all__ = ["find_blocks"]
-
 # A level with more calls than this is drawn as blocks.
 _BIG = 36
 _SMALLEST = 3

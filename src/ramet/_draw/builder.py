@@ -15,8 +15,6 @@ from ramet._draw.text import hint_of, shorten, value_text, width_of
 from ramet._graph import Call, FrozenDict, Graph, Op, Ref, Value, refs, render
 from ramet._report import count
 
-__all__ = ["build_drawing", "size_boxes"]
-
 _ROW_GAP = 46.0
 _GRID_GAP = 16.0
 _HEIGHT = 44.0

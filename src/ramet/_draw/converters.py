@@ -19,8 +19,6 @@ from typing import Any, Literal, TypeAlias
 
 from ramet.errors import ArgumentError
 
-__all__ = ["Format", "check_converter", "convert"]
-
 Format: TypeAlias = Literal["png", "pdf"]
 
 # Cairo draws no larger images, and most viewers show none.

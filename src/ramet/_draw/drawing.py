@@ -10,8 +10,6 @@ from ramet._draw.palette import family_of
 from ramet._draw.text import shorten
 from ramet._graph import Call, Op
 
-__all__ = ["Bend", "Box", "BoxKind", "Drawing", "Edge", "Group", "MaskUse", "Note", "Rankdir", "Status"]
-
 BoxKind: TypeAlias = Literal["input", "layer", "model", "operation", "output", "block", "port"]
 MaskUse: TypeAlias = Literal["", "carried", "implicit", "explicit"]
 Rankdir: TypeAlias = Literal["TB", "LR"]

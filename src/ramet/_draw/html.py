@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
-__all__ = ["embed", "histogram", "page", "page_data"]
-
 # In the order in which they need each other.
 _SCRIPTS = ("drawing.js", "copy.js", "placement.js", "paint.js", "crowd.js", "view.js", "panel.js", "find.js", "keys.js", "start.js")  # fmt: skip
 _STYLES = ("page.css", "picture.css", "panel.css")

@@ -13,8 +13,6 @@ from typing import TypeAlias, cast
 
 from ramet._draw.drawing import Bend, Box, Drawing
 
-__all__ = ["arrange_grid", "arrange_rows"]
-
 # One column of the layout, before boxes push each other apart.
 _COLUMN = 72.0
 # Bends take most of the time of a layout. Beyond this many, the longest edges go straight to their targets.

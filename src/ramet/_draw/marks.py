@@ -12,8 +12,6 @@ from ramet._draw.text import hint_of, letters, shorten
 from ramet._graph import Argument, FrozenDict, FrozenList, Graph, Op, Ref, call_id, split_call_id
 from ramet._report import escape, more
 
-__all__ = ["RemovedOp", "mark_changes", "mark_findings", "mark_sharing", "removed_ops"]
-
 _STATUS: dict[str, Status] = {"added": "added", "removed": "removed", "renamed": "renamed"}
 # The most consequences of changes that get a note: nobody reads more.
 _MOST_CONSEQUENCES = 2_000

@@ -8,8 +8,6 @@ from typing import Literal, TypeAlias
 
 from ramet._graph import Op
 
-__all__ = ["DARK", "FAMILIES", "GROUPS", "LIGHT", "STATUS", "Theme", "family_of", "mark_color", "style_variables"]
-
 # For each family: its hue in degrees, its saturation in percent, and its name in the legend.
 FAMILIES: dict[str, tuple[int, int, str]] = {
     "input": (150, 45, "input, output"),

@@ -20,8 +20,6 @@ from ramet._graph import Graph
 from ramet._report import Summarized, count, escape, replaced_file
 from ramet.errors import ArgumentError
 
-__all__ = ["Picture", "check_direction", "check_target", "draw_graph"]
-
 _SUFFIXES = (".html", ".svg", ".png", ".pdf")
 _PNG_SCALE = 2.0
 

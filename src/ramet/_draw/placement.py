@@ -13,8 +13,6 @@ from typing import Literal, TypeAlias
 
 from ramet._draw.drawing import Box, Drawing, Edge
 
-__all__ = ["Placement", "Spot", "Step", "center_across", "edge_path", "place_boxes"]
-
 BOX_GAP = 30.0
 BEND_WIDTH = 10.0
 PADDING = 18.0

@@ -16,8 +16,6 @@ from ramet._draw.placement import Placement, Spot, Step, center_across, edge_pat
 from ramet._draw.text import listed_shapes, shorten
 from ramet._report import escape
 
-__all__ = ["svg"]
-
 _MARGIN = 24.0
 # Wide enough for the text of the legend.
 _LEGEND = 220.0

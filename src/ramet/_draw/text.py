@@ -6,8 +6,6 @@ from ramet._diff import describe_value
 from ramet._graph import Argument, FrozenDict, FrozenList, Op, Shape, Value
 from ramet._report import escape
 
-__all__ = ["hint_of", "letters", "listed_shapes", "shape_text", "shorten", "value_text", "width_of"]
-
 # Widths relative to the font size, measured on common sans-serif fonts, so that no text is much wider than its box.
 _NARROW = frozenset("iljtfrI.,:;'|!()[]_ ")
 _WIDE = frozenset("mwMWOQGCDNHU@%")

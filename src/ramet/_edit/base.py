@@ -37,7 +37,7 @@ RAISED_BY_USER = "_ramet_raised_by_user"
 _FACTS = {
     "kind": "its name in ramet.edits, such as 'freeze'",
     "preserves_function": "whether the edited model computes the same outputs (at inference)",
-    "adds_layers": "whether it puts layers into the model that nobody knows before it is applied",
+    "adds_layers": "whether it adds layers that are not known until it is applied",
 }
 
 
@@ -122,11 +122,13 @@ class Edit(abc.ABC):
 
     def __repr__(self) -> str:
         shown = dict(self._shown())
-        # The first selector is printed without its name; one that matches everything is left out.
+        # A selector that matches everything is left out; one that is the first argument is printed without its name.
         chosen = next((name for name, value in shown.items() if isinstance(value, Selector)), None)
-        selector = None if chosen is None else shown.pop(chosen)
-        parts = [] if selector is None or selector == anything() else [repr(selector)]
-        optional = bool(parts) and not getattr(self, "required", True)
+        if chosen is not None and shown[chosen] == anything():
+            del shown[chosen]
+            chosen = None
+        optional = chosen is not None and not getattr(self, "required", True)
+        parts = [repr(shown.pop(chosen))] if chosen is not None and chosen == next(iter(shown)) else []
         parts += [f"{name}={_text(value)}" for name, value in shown.items() if value is not None]
         parts += ["required=False"] if optional else []
         return f"{self.kind}({', '.join(parts)})"

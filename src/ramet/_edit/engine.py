@@ -178,7 +178,7 @@ def _translated_errors(session: EditSession, verb: str) -> Iterator[None]:
         op = None if path is None else session.op_or_twin(path)
         what = f"'{session.model.name}'" if op is None else f"'{path}', a {type(op).__name__}"
         raise EditError(
-            f"Cannot {verb} {what}: an error was raised on the way.",
+            f"Cannot {verb} {what}: a class in the model raised an error.",
             found=f"{type(error).__name__}: {' '.join(str(error).split())[:200]}",
             fix="see the cause of this error: get_config, from_config, build or call of a class in the model raised it.",
             path=path,

@@ -17,8 +17,6 @@ from ramet._graph import FrozenDict, freeze_dict, thaw
 from ramet._keras import keep_name_counters, safe_mode
 from ramet.errors import RecipeError
 
-__all__ = ["FROM_OLD", "LayerConfig", "as_factory", "check_layers", "find_refused", "objects_in"]
-
 # { from_old = "units" } in a config is replaced by that setting of the old layer.
 FROM_OLD = "from_old"
 

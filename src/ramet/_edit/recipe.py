@@ -17,8 +17,6 @@ from ramet._edit.recipe_values import read_argument
 from ramet._edit.recipe_writer import write_recipe
 from ramet._report import Code, Document, Result, Row, Section, count
 
-__all__ = ["Recipe", "read_recipe"]
-
 # Keys of an edit that are compared with the names of edits, for a suggestion.
 _COMPARED = 20
 
@@ -131,16 +129,16 @@ def _find_kind(location: RecipeLocation, table: dict[str, Any], kinds: _Kinds) -
         raise recipe_error(
             location, f"it is both '{found[0]}' and '{found[1]}'", fix="write a line [[edit]] before each of them."
         )
-    # The first key is most likely the misspelt name; other keys may be similar to the name of an edit by chance.
+    # The first key is most likely the misspelled name; other keys may be similar to the name of an edit by chance.
     first = next(iter(table), None)
     if first is None:
         raise recipe_error(location, "the edit is empty", fix='write, for example, freeze = "encoder/*" below it.')
     near = {key: difflib.get_close_matches(key, kinds, n=1) for key in itertools.islice(table, _COMPARED)}
-    misspelt = next((key for key in near if near[key]), first)
+    misspelled = next((key for key in near if near[key]), first)
     raise recipe_error(
-        location.at(misspelt),
+        location.at(misspelled),
         "there is no edit with this name",
-        closest=near[misspelt] or sorted(kinds),
+        closest=near[misspelled] or sorted(kinds),
         fix="begin with the name of an edit from ramet.edits.",
     )
 

@@ -13,8 +13,6 @@ from typing import Any, TypeAlias
 from ramet._report import abbreviate, escape
 from ramet.errors import ArgumentError, RecipeError, shown
 
-__all__ = ["KeyPath", "RecipeLocation", "parse_recipe", "read_text", "recipe_error"]
-
 # Keys of tables and positions in lists.
 KeyPath: TypeAlias = tuple[str | int, ...]
 

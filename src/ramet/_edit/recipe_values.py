@@ -19,8 +19,6 @@ from ramet._edit.selector_text import SelectorTextError, read_selector
 from ramet._select import as_selector
 from ramet.errors import RecipeError
 
-__all__ = ["ANY_SIZE", "read_argument"]
-
 # TOML has no null: this is a size that may be any.
 ANY_SIZE = "any"
 _DTYPES = ("bfloat16", "float16", "float32", "float64", "mixed_bfloat16", "mixed_float16")

@@ -15,8 +15,6 @@ from ramet._edit.selector_text import SelectorTextError, is_expression, read_sel
 from ramet._select import Exactly, Named, OfClass, Selector, Where, anything, of_class
 from ramet.errors import RecipeError
 
-__all__ = ["write_recipe"]
-
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 

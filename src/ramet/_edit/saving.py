@@ -36,7 +36,7 @@ from ramet._keras import (
 from ramet.errors import LostOnSaveError, listed
 
 # Methods by which a class behaves differently from a plain functional model when it is called or trained.
-_BEHAVIOUR = (
+_BEHAVIOR = (
     "call",
     "compute_mask",
     "compute_loss",
@@ -211,7 +211,7 @@ class _Case:
 
     def _own_behavior(self) -> list[str]:
         """Return the methods by which the class differs from a plain functional model."""
-        found = overridden_methods(self.op, _BEHAVIOUR)
+        found = overridden_methods(self.op, _BEHAVIOR)
         again = self.before.again
         if overridden_methods(self.op, ("__call__",)) and again is not None and not _forwards_call(again):
             found.insert(0, "__call__")

@@ -12,8 +12,6 @@ from typing import Any
 from ramet._select import Selector, anything, as_selector, feeds, named, nth, of_class, reads, with_config
 from ramet.errors import ArgumentError
 
-__all__ = ["SelectorTextError", "is_expression", "read_selector"]
-
 _CONSTRUCTORS: dict[str, Callable[..., Selector]] = {
     "anything": anything,
     "feeds": feeds,

@@ -17,8 +17,6 @@ from ramet._graph import FrozenDict, Graph, Op, VariableSpec, lint
 from ramet._report import escape
 from ramet.errors import GraphError
 
-__all__ = ["AssembledModel", "assemble"]
-
 # Wrappers that hold the very variable of the layer inside: both save it.
 _SHARES_WITH_INNER = frozenset({"SpectralNormalization"})
 

@@ -17,8 +17,6 @@ from ramet._graph import Argument, Call, FrozenDict, FrozenList, Op, Ref, Shape,
 from ramet._report import escape
 from ramet.errors import HostileFileError, ModelFileError
 
-__all__ = ["ModelCalls", "functional_calls", "is_history", "sequential_calls"]
-
 # Arguments of a call, by position and by name.
 _Arguments: TypeAlias = tuple[tuple[Argument, ...], FrozenDict]
 

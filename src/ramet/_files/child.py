@@ -28,8 +28,6 @@ try:
 except ImportError:  # Windows has no such limits: the parent limits the wall clock there
     resource = None  # type: ignore[assignment]
 
-__all__ = ["BYTES_PER_SECOND", "ENFORCES_PROCESSOR_TIME", "main"]
-
 ENFORCES_PROCESSOR_TIME = resource is not None
 # Each array adds to the budget as much time as reading its bytes may take.
 BYTES_PER_SECOND = 2**24

@@ -17,8 +17,6 @@ from ramet._files.serialized import map_json
 from ramet._files.weights import Weights
 from ramet._graph import Argument, FrozenDict, fold, freeze, freeze_dict
 
-__all__ = ["diff_files"]
-
 _BLOCK = 1 << 20
 # The largest text whose first changed line is searched for.
 _LARGEST_TEXT = 1 << 24

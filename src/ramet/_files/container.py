@@ -16,19 +16,6 @@ from ramet._files.limits import Limits
 from ramet._report import escape
 from ramet.errors import HostileFileError, ModelFileError
 
-__all__ = [
-    "CONFIG",
-    "METADATA",
-    "METHODS",
-    "WEIGHTS",
-    "Container",
-    "DiskFiles",
-    "Entry",
-    "EntryProblem",
-    "check_readable",
-    "entry_problems",
-]
-
 CONFIG = "config.json"
 METADATA = "metadata.json"
 WEIGHTS = "model.weights.h5"

@@ -15,8 +15,6 @@ from ramet._files.listing import ArraySpec, Listing
 from ramet._files.serialized import SerializedLayer, inner_layers
 from ramet._graph import OpKind
 
-__all__ = ["UNKNOWN", "DraftOp", "SavedObject", "WeightTree", "draft_ops"]
-
 # The class of a layer that is only in the weights file.
 UNKNOWN = "?"
 

@@ -13,8 +13,6 @@ from ramet._files.listing import ArraySpec, Group, H5Problem, Listing
 from ramet._report import escape
 from ramet.errors import HostileFileError, ModelFileError, OutOfBudgetError
 
-__all__ = ["H5File"]
-
 # Deflate, shuffle, checksum: built into HDF5. For others, it would search for a library and load it.
 _FILTERS = {1, 2, 3}
 _NUMBERS = "biufcV"

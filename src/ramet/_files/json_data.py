@@ -12,8 +12,6 @@ from ramet._files.limits import Limits
 from ramet._report import escape
 from ramet.errors import HostileFileError, ModelFileError, OutOfBudgetError
 
-__all__ = ["Json", "describe_json", "items_of", "misfit", "read_json"]
-
 Json: TypeAlias = Any
 
 _HOLDERS = (dict, list)

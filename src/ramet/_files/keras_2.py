@@ -22,8 +22,6 @@ from ramet._graph import fold
 from ramet._report import escape
 from ramet.errors import ModelFileError
 
-__all__ = ["legacy_variables", "legacy_weights", "names_weights", "to_keras_3"]
-
 # By the path of an op: name, path in the file, spec.
 _Variables: TypeAlias = dict[str, list[tuple[str, str, ArraySpec]]]
 

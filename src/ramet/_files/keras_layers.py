@@ -12,17 +12,6 @@ from typing import TypeAlias
 
 from ramet._files.json_data import Json
 
-__all__ = [
-    "LAYERS",
-    "class_inside",
-    "class_of_group",
-    "class_of_inner_layer",
-    "is_trainable",
-    "own_name",
-    "snake_case",
-    "variable_names",
-]
-
 LAYERS = frozenset(
     """
     Activation ActivityRegularization AdaptiveAveragePooling1D AdaptiveAveragePooling2D AdaptiveAveragePooling3D

@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-__all__ = ["Limits"]
-
 _MIB = 2**20
 _GIB = 2**30
 

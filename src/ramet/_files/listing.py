@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["ArraySpec", "Group", "H5Problem", "Listing"]
-
 
 @dataclass(frozen=True, slots=True)
 class ArraySpec:

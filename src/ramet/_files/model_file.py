@@ -24,8 +24,6 @@ from ramet._graph import Graph
 from ramet._report import escape, joined
 from ramet.errors import HostileFileError, ModelFileError
 
-__all__ = ["ModelFile", "ModelKind", "read_archive"]
-
 ModelKind: TypeAlias = Literal["model", "legacy model", "weights"]
 _ASSETS = "assets/"
 _OPTIMIZER = "optimizer"

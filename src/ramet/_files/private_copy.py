@@ -13,8 +13,6 @@ from ramet._files.scanner import Finding
 from ramet._report import escape, joined
 from ramet.errors import ModelFileError, UnsafeFileError
 
-__all__ = ["private_copy", "unsafe_file"]
-
 
 @contextlib.contextmanager
 def private_copy(path: Path) -> Iterator[Path]:

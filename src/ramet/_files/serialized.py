@@ -9,17 +9,6 @@ from typing import Any, TypeAlias
 from ramet._files.json_data import Json, items_of, misfit
 from ramet._graph import Argument, Constant, FrozenDict, FrozenList, OpKind, Ref, Slice, fold
 
-__all__ = [
-    "RefOf",
-    "SerializedLayer",
-    "freeze_arguments",
-    "freeze_config",
-    "inner_layers",
-    "map_json",
-    "parse_layer",
-    "parse_shape",
-]
-
 # Returns the ref of a serialized tensor in an argument; None for a tensor from outside the model.
 RefOf: TypeAlias = Callable[[dict[str, Json]], Ref | None]
 

@@ -14,8 +14,6 @@ from ramet._files.weights import Weights
 from ramet._graph import Graph, graph_rows
 from ramet._report import Code, Document, Result, Row, Section, count, envelope, joined
 
-__all__ = ["FileListing", "list_file"]
-
 _NUMBERS = ("float", "int", "uint", "bool", "bfloat")
 _DIGITS = 12
 

@@ -30,8 +30,6 @@ from ramet.errors import HostileFileError, ModelFileError, OutOfBudgetError
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["ChildStore", "LocalStore", "RawFile", "Store", "WeightsFile"]
-
 # Plugins are libraries that HDF5 would search for and load to unpack an array; "::" turns that off.
 _ENVIRONMENT = {"HDF5_PLUGIN_PRELOAD": "::", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 _PROGRAM = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from ramet._files.child import main; main()"

@@ -16,8 +16,6 @@ from ramet._graph import Argument, Call, Graph, MaskKind, Op, Ref, Shape, Value,
 from ramet._report import escape
 from ramet.errors import ModelFileError
 
-__all__ = ["UNKNOWN_DTYPE", "mask_kinds", "output_values"]
-
 UNKNOWN_DTYPE = "unknown"
 _BATCH_KEYS = ("batch_shape", "batch_input_shape")
 

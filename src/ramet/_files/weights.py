@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from ramet._files.store import RawFile, Store
 
-__all__ = ["ArrayOnDisk", "Statistics", "Weights"]
-
 _BLOCK = 1 << 20
 
 

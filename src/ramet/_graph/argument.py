@@ -15,25 +15,6 @@ from dataclasses import dataclass, field
 from types import EllipsisType
 from typing import Any, Literal, Self, TypeAlias, TypeVar
 
-__all__ = [
-    "EMPTY",
-    "Argument",
-    "Changeable",
-    "Constant",
-    "Frozen",
-    "FrozenDict",
-    "FrozenList",
-    "Key",
-    "Ref",
-    "Shape",
-    "Slice",
-    "TooDeepError",
-    "fold",
-    "leaves",
-    "map_leaves",
-    "refs",
-]
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from ramet._graph.argument import KEYS, PLAIN, Argument, Constant, FrozenDict, FrozenList, Ref, Slice, fold, parts_of
 
-__all__ = ["freeze", "freeze_dict", "thaw"]
-
 _LEAVES = (Ref, Constant)
 _FROZEN = (FrozenList, FrozenDict, Slice)
 

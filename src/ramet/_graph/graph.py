@@ -13,8 +13,6 @@ from ramet._graph.nodes import Call, Op, Value, VariableSpec
 from ramet._report import Document, Result
 from ramet.errors import GraphError
 
-__all__ = ["GRAPH_KINDS", "Graph", "GraphKind"]
-
 GraphKind: TypeAlias = Literal["functional", "sequential", "subclassed", "layer"]
 GRAPH_KINDS: frozenset[str] = frozenset(get_args(GraphKind))
 
@@ -106,7 +104,7 @@ class Graph(Result, Frozen):
 
     @property
     def has_calls(self) -> bool:
-        """Whether there is a call graph; a subclassed model or a layer on its own has none."""
+        """True if there is a call graph; a subclassed model or a layer on its own has none."""
         return self.kind not in ("subclassed", "layer")
 
     @property

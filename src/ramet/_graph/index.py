@@ -9,8 +9,6 @@ from functools import cached_property
 from ramet._graph.argument import Argument, Ref, refs
 from ramet._graph.nodes import Call, Op
 
-__all__ = ["Index", "reach", "sort"]
-
 Neighbors = Sequence[Sequence[int]]
 
 

@@ -10,8 +10,6 @@ from ramet._graph.argument import Shape
 from ramet._graph.nodes import HUGE
 from ramet.errors import FormatError
 
-__all__ = ["JsonFields", "JsonPath", "describe_json", "format_error", "open_document", "read_choice", "read_shape"]
-
 _WORDS = {dict: "an object", list: "a list", str: "a string", bool: "true or false", int: "an integer"}
 _ABSENT = object()
 _VERSION = 1

@@ -35,8 +35,6 @@ from ramet._graph.json_write import LEVELS, Json
 from ramet._graph.nodes import MASK_KINDS, OP_KINDS, UNRECORDED, Call, Mask, MaskKind, Op, Value, VariableSpec
 from ramet.errors import FormatError
 
-__all__ = ["ArgumentReader", "from_json"]
-
 
 def from_json(text: str) -> Graph:
     """Return the graph that a text describes; see `Graph.from_json`. `lint` checks whether the graph is consistent."""

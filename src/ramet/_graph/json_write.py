@@ -27,8 +27,6 @@ from ramet.errors import GraphError
 if TYPE_CHECKING:
     from ramet._graph.graph import Graph
 
-__all__ = ["LEVELS", "ArgumentWriter", "Json", "fingerprint", "text_of", "to_json"]
-
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 # Levels of an argument that are nested in place; deeper parts go to "deep".

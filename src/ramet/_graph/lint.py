@@ -10,8 +10,6 @@ from ramet._graph.argument import PLAIN, Argument, Constant, Ref, leaves, refs
 from ramet._graph.graph import GRAPH_KINDS, Graph
 from ramet._graph.nodes import MASK_KINDS, OP_KINDS, Call, Op, call_id
 
-__all__ = ["Problem", "lint"]
-
 # The id of a call or op (or its path, or "" for the graph itself), and a message.
 _Violation = tuple[str, str]
 

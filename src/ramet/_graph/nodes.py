@@ -12,21 +12,6 @@ from ramet._graph.argument import EMPTY, Argument, Changeable, Frozen, FrozenDic
 if TYPE_CHECKING:
     from ramet._graph.graph import Graph
 
-__all__ = [
-    "HUGE",
-    "UNRECORDED",
-    "Call",
-    "Mask",
-    "MaskKind",
-    "Op",
-    "OpKind",
-    "Value",
-    "VariableSpec",
-    "call_id",
-    "split_call_id",
-    "without_first",
-]
-
 HUGE = 2**63
 UNRECORDED: Literal["unrecorded"] = "unrecorded"
 Mask: TypeAlias = Ref | Literal["unrecorded"] | None

@@ -13,8 +13,6 @@ from ramet.errors import UnknownPathError
 if TYPE_CHECKING:
     from ramet._graph.graph import Graph
 
-__all__ = ["find", "level_by_level", "look_up", "variables", "walk"]
-
 Found = TypeVar("Found")
 Row = TypeVar("Row")
 

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from ramet._graph.argument import Argument, Constant, FrozenDict, FrozenList, Ref, Slice
 from ramet._report import escape
 
-__all__ = ["render", "represent"]
-
 _REPR_LIMIT = 400
 
 

@@ -12,8 +12,6 @@ from ramet._graph.paths import level_by_level
 from ramet._graph.render import render
 from ramet._report import Document, Row, Section, attempt, count, html_page, joined_values, more, preformatted
 
-__all__ = ["TRAINING_DEFAULTS", "drawn_html", "drawn_page", "graph_document", "graph_rows"]
-
 # Levels that are drawn; below, the depth is a number.
 _DRAWN_LEVELS = 12
 _LONGEST_ARGUMENT = 100

@@ -1,9 +1,10 @@
 """Guarded loading: while Keras loads a file, nothing outside of it can be opened, started or accessed.
 
-This is the second line of defence, and assumes that the scan, the first one, missed something. Python reports every
+This is the second line of defense, and assumes that the scan, the first one, missed something. Python reports every
 file that is opened, every process and every connection to an audit hook, before it happens. TensorFlow and HDF5 open
 files in C: the few functions they use for this are wrapped. Anything else a C library does stays invisible. A sandboxed
-child process would see more, but could not return a live model; the audit hook guards the process that needs the model. A private copy of the file is scanned and loaded, so that swapping the file in between has no effect.
+child process would see more, but would have to send a live model back; the audit hook guards the process that needs the
+model. A private copy of the file is scanned and loaded, so that swapping the file in between has no effect.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 An edited or rebuilt model keeps its class, flags, optimizer and every other attribute. So the new graph is built
 separately by `keras.Model(inputs, outputs)`, and only that model's attributes about its calls (`GRAPH_ATTRIBUTES`) are
 moved over; the donor is discarded. Recreating the model from a config was not an option: everything that the config does
-not describe would be lost. Three records must agree afterwards: the lists of calls that ops keep, the history on tensors, which is a
-position in these lists, and the keys of the model, made from ids and positions. `forget_calls` and `name_calls` restore
-the agreement when calls disappear.
+not describe would be lost. Three records must agree afterwards: the lists of calls that ops keep, the history on tensors,
+which is a position in these lists, and the keys of the model, made from ids and positions. `forget_calls` and `name_calls`
+restore the agreement when calls disappear.
 """
 
 from __future__ import annotations

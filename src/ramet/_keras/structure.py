@@ -48,7 +48,7 @@ def outputs_of(function: Any) -> Any:
 def is_sparse(tensor: Any) -> bool:
     """Return whether a symbolic tensor is actually sparse.
 
-    Keras marks the product of any tensor and a number as sparse, so a sparse tensor must lead to it.
+    Keras marks the product of any tensor and a number as sparse, so at least one input that it depends on must be sparse as well.
     """
     if not tensor.sparse:
         return False

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-__all__ = ["Cell", "Code", "Document", "Row", "Section", "Style"]
-
 Style: TypeAlias = Literal["", "title", "dim", "good", "bad", "warning"]
 
 

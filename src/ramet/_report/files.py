@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
-__all__ = ["replaced_file"]
-
 
 @contextlib.contextmanager
 def replaced_file(path: Path) -> Iterator[Path]:
@@ -38,7 +36,7 @@ def replaced_file(path: Path) -> Iterator[Path]:
 
 
 def _mode_of(target: Path) -> int:
-    """Return the permissions of the file that is replaced, or those of any new file: files of `mkstemp` are accessible to their owner only."""
+    """Return the permissions of the file that is replaced, or of an ordinary new file, since `mkstemp` allows only the owner."""
     if target.exists():
         return target.stat().st_mode & 0o777
     mask = os.umask(0)

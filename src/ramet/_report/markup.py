@@ -10,8 +10,6 @@ from ramet._report.document import Cell, Code, Document, Row, Section, Style
 from ramet._report.text import to_text
 from ramet._report.words import escape, more
 
-__all__ = ["html_page", "preformatted", "to_html", "to_markdown"]
-
 # Words that Markdown leaves alone: no markup, no links, no mentions, no references to issues.
 _HARMLESS = re.compile(r"(?:[^\W_]|[ ,;:()'\"=+%✓✗→-]|\.(?![^\W\d]))*")
 # Readable on light and dark pages, with about the same contrast on both.

@@ -11,8 +11,6 @@ from typing import Literal, TypeAlias
 from ramet._report.text import is_terminal
 from ramet._report.words import escape
 
-__all__ = ["Progress", "ProgressBar", "progress_callback"]
-
 # The `progress` argument of a public function. None: a bar on a terminal if it takes long. False: none. A function is called
 # with the name of each step, its number and the number of steps.
 Progress: TypeAlias = "Callable[[str, int, int], None] | Literal[False] | None"

@@ -11,8 +11,6 @@ from ramet._report.markup import cut_lines, html_page, preformatted, to_html, to
 from ramet._report.text import to_ansi, to_text
 from ramet._report.words import escape
 
-__all__ = ["Result", "Summarized", "attempt", "envelope", "json_lines", "json_text"]
-
 # Incremented whenever a reader of the JSON would have to change.
 _VERSION = 1
 

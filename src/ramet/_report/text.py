@@ -10,8 +10,6 @@ from typing import TextIO, TypeAlias
 from ramet._report.document import Cell, Document, Section, Style
 from ramet._report.words import escape, more, width_of
 
-__all__ = ["has_color", "is_terminal", "paint", "plain", "to_ansi", "to_text"]
-
 _CODES: Mapping[Style, str] = {"": "", "title": "1", "dim": "2", "good": "32", "bad": "31", "warning": "33"}
 # Parts of a line, each with the style it is written in.
 _Line: TypeAlias = list[tuple[str, Style]]

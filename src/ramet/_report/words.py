@@ -6,8 +6,6 @@ import unicodedata
 from collections.abc import Sequence
 from typing import TypeVar
 
-__all__ = ["abbreviate", "count", "escape", "escape_lines", "joined", "joined_values", "more", "split_off", "width_of"]
-
 T = TypeVar("T")
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from ramet._graph import Graph, Op, Shape
 
-__all__ = ["Candidate", "Catalog", "Occurrence", "Parameters"]
-
 # An op inside nested shared ops has one path for each combination of occurrences. Only the first ones are listed.
 MOST_PATHS = 100
 
@@ -38,7 +36,8 @@ class Candidate:
     Attributes:
         op: The op as data.
         occurrences: Where it occurs: a shared op occurs several times.
-        paths: Every path that leads to it, starting with its first occurrence; more than occurrences inside a shared op.
+        paths: Every path that leads to it, starting with its first occurrence. An op inside a shared op has more paths than
+            occurrences.
         live: The live op, if there is a model.
     """
 

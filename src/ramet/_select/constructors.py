@@ -20,8 +20,6 @@ from ramet._select.selector import (
 )
 from ramet.errors import ArgumentError, shown
 
-__all__ = ["anything", "feeds", "named", "nth", "of_class", "reads", "where", "with_config"]
-
 
 def anything() -> Selector:
     """Select every op of a model, at every level."""

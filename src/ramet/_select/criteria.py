@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from ramet._graph import Argument, Constant, FrozenDict, FrozenList, Key, freeze, freeze_dict
 from ramet._select.catalog import Candidate
 
-__all__ = ["class_test", "freeze_settings", "glob_test", "has_settings"]
-
 _ABSENT = object()
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 

@@ -17,8 +17,6 @@ from ramet._select.selection import Selection, code_of, select_in
 from ramet._select.selector import And, Exactly, Named, OfClass, Selector
 from ramet.errors import NoMatchError, listed
 
-__all__ = ["require"]
-
 # Number of names compared in search of the closest, and of parts of a selector examined: enough to help, and quick.
 _COMPARED = 5_000
 _PARTS = 20

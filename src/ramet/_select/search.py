@@ -25,8 +25,6 @@ from ramet._select.selector import (
     as_selector,
 )
 
-__all__ = ["Search", "find"]
-
 # Numbers of ops, in the model's order.
 Numbers: TypeAlias = list[int]
 

@@ -27,8 +27,6 @@ from ramet._select.search import Search
 from ramet._select.selector import Selector, as_selector
 from ramet.errors import ArgumentError
 
-__all__ = ["Match", "Selection", "code_of", "select_in"]
-
 # Matches that are listed one by one.
 _MOST_ROWS = 40
 _MOST_CALLS = 3

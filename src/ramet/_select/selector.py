@@ -16,23 +16,6 @@ from ramet._graph import FrozenDict, thaw
 from ramet._report import escape
 from ramet.errors import ArgumentError
 
-__all__ = [
-    "And",
-    "Anything",
-    "Exactly",
-    "Feeds",
-    "Named",
-    "Not",
-    "Nth",
-    "OfClass",
-    "Or",
-    "Reads",
-    "Selector",
-    "Where",
-    "WithConfig",
-    "as_selector",
-]
-
 MOST_LEVELS = 100
 # Parts are counted as often as they are used: a selector inside another twice, inside a third twice, doubles at each level.
 MOST_PARTS = 1_000_000

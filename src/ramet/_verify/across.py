@@ -28,8 +28,6 @@ from ramet._verify.report import Check, Report
 from ramet._verify.run import compare_by_path
 from ramet.errors import ArgumentError
 
-__all__ = ["check_backends", "run_worker", "verify_across"]
-
 BACKENDS = ("jax", "torch", "tensorflow")
 # Relative to the largest number. Backends add in different orders, which matters more in half precision.
 TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}

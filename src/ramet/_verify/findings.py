@@ -10,7 +10,7 @@ from ramet._verify.compare import is_other_float
 from ramet._verify.report import Check, Difference
 
 SHOWN = 3
-_COLOURS = re.compile("\x1b\\[[0-9;]*m")  # Keras writes some of its messages in bold
+_COLORS = re.compile("\x1b\\[[0-9;]*m")  # Keras writes some of its messages in bold
 
 
 class NotRun(Exception):  # noqa: N818  # not an error, but the reason of a check
@@ -86,6 +86,6 @@ class Findings:
 
 def short(error: BaseException, limit: int = 160) -> str:
     """Return an error of any class on one line."""
-    text = " ".join(_COLOURS.sub("", str(error)).split())
+    text = " ".join(_COLORS.sub("", str(error)).split())
     text = text if len(text) <= limit else text[: limit - 3] + "..."
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

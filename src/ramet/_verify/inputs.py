@@ -17,8 +17,6 @@ import numpy as np
 from ramet._keras import SHAPE_ARGUMENT_SUFFIX, OpLocation, kind_of, structure, tensors
 from ramet._verify.findings import not_run
 
-__all__ = ["SIZES", "Case", "Signature", "Spec", "ordinary_case", "other_cases", "signatures_of"]
-
 BATCH = 3
 # Sizes for free dimensions, tried until the original accepts one.
 SIZES = (8, 16, 32, 64, 224)

@@ -24,8 +24,6 @@ from ramet._verify.checks.state import vocabularies_of
 from ramet._verify.side import METRICS, OPTIMIZER, Side
 from ramet._verify.side_by_side import MISSING, Found, SideBySide
 
-__all__ = ["diff_models"]
-
 _LEFT_OUT = (
     "compiled functions, caches, locks and addresses of objects",
     "seeds that initializers without a seed have drawn",

@@ -10,8 +10,6 @@ from ramet._report import more
 from ramet._verify.report import Check, Report
 from ramet.errors import ArgumentError
 
-__all__ = ["findings_of", "picture_of"]
-
 
 def picture_of(report: Report, weights: Weights | None = None, *, rankdir: Rankdir = "TB", columns: int = 1) -> Picture:
     """Return a picture of the other model with its differences from the original, opened at the first value that differs.

@@ -13,8 +13,6 @@ from ramet._graph import Graph
 from ramet._keras import OpLocation, capture_model, locations_below, pause_collector, structure, unique_ids
 from ramet._verify.reach import Reached, reach
 
-__all__ = ["METRICS", "OPTIMIZER", "Side", "size_of", "variables_by_path"]
-
 OPTIMIZER = "optimizer"
 METRICS = "metrics"
 

@@ -36,8 +36,6 @@ from ramet._verify.run import compare_by_path
 from ramet._verify.side import size_of
 from ramet.errors import ArgumentError, EditError, NotAModelError, RametError, foreign_errors
 
-__all__ = ["check_same_function", "verify"]
-
 _NO_GRAPH_CHECK = "a graph holds neither values nor code; pass two models or two files"
 # Relative to the largest output. Adding in another order changes the last bits, in deep networks a few more.
 _EDIT_TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "bfloat16": 5e-2, "float16": 1e-2}

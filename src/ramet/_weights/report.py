@@ -9,8 +9,6 @@ from typing import Any, Literal, TypeAlias
 from ramet._report import Code, Document, Result, Row, Section, Summarized, json_text, plain, split_off
 from ramet._weights.match import How
 
-__all__ = ["Outcome", "TransferReport", "TransferredWeight", "UnusedWeight"]
-
 Outcome: TypeAlias = Literal["copied", "adapted", "left"]
 Shape: TypeAlias = tuple[int, ...]
 

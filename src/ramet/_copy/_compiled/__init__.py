@@ -1,4 +1,4 @@
-"""The compiled walk. Where it was not built, `ramet._copy.walk` does the same in Python, at about a third of the speed."""
+"""The compiled walk. If it was not built, `ramet._copy.walk` does the same in Python, at about a third of the speed."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ cdef object make_shell(Walk walk, Kind kind, object old):
 
 
 cdef object make_unlisted(Walk walk, Kind kind, object old):
-    """Return the twin of a container with a single holder, so nothing will ask for it again."""
+    """Return the twin of a container with a single holder, which is therefore never looked up again."""
     new = start_plain(kind, old)
     set_aside(walk.memo, <size_t><PyObject*>old, new)
     take_items(walk, kind, old, new)

@@ -1,9 +1,9 @@
 # The memo: a hash table from the addresses of originals to their twins.
 #
 # A dict would need an int object for every address that is looked up, which took a large part of the time. Half of the objects
-# of a layer are lists, dicts and sets that one attribute holds and nothing else: their reference count shows it. No second
-# path leads to them, so they are never looked up, and need no slot: they are set aside in a plain list. A second path may still
-# appear later: an id, foreign code, a state that a copy protocol makes up. So the memo takes in everything set aside before
+# of a layer are lists, dicts and sets that a single attribute holds, as their reference count shows. No second
+# path leads to them, so they are never looked up and need no slot: they are set aside in a plain list. A second path may still
+# appear later: an id, foreign code, a state created by a copy protocol. So the memo takes in everything set aside before
 # foreign code runs, and when an unknown id is looked up. Originals with a slot are kept alive (`kept_alive`), so that
 # their reference count never suggests a single holder. `tests/copy/test_second_paths.py` covers these paths.
 

@@ -18,8 +18,6 @@ from ramet._files.limits import Limits
 from ramet._report import escape
 from ramet.errors import HostileFileError, ModelFileError, OutOfBudgetError
 
-__all__ = ["ARCHIVE", "Archive"]
-
 _LOCAL = struct.Struct("<4s5H3L2H")
 _CHUNK = 2**20
 # Bytes of the directory per entry: the names in an archive that Keras has written are short.

@@ -14,8 +14,6 @@ from ramet._files.limits import Limits
 from ramet._report import escape
 from ramet.errors import ModelFileError
 
-__all__ = ["FOLDER", "Folder"]
-
 
 class Folder(DiskFiles):
     """The files in a folder. Links are not followed."""

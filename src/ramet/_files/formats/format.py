@@ -18,8 +18,6 @@ from ramet._files.listing import ArraySpec, Listing
 from ramet._report import escape
 from ramet.errors import HostileFileError, ModelFileError
 
-__all__ = ["AMBIGUOUS", "FileFormat", "Probe", "WeightsReader", "find_directory"]
-
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _ZIP = b"PK\x03\x04"
 _END = struct.Struct("<4s4H2LH")

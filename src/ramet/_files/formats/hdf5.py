@@ -8,8 +8,6 @@ from ramet._files.container import DiskFiles, EntryProblem
 from ramet._files.formats.format import AMBIGUOUS, FileFormat, find_directory
 from ramet._files.limits import Limits
 
-__all__ = ["HDF5", "SingleFile"]
-
 
 class SingleFile(DiskFiles):
     """One file."""

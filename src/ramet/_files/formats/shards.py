@@ -24,17 +24,6 @@ if TYPE_CHECKING:
 
     from ramet._files.store import Store
 
-__all__ = [
-    "SHARDS",
-    "SHARD_MAP",
-    "ShardMap",
-    "ShardedStore",
-    "first_shard",
-    "is_shard_map",
-    "read_shard_map",
-    "unlisted",
-]
-
 # The name of the map in the folder of a model.
 SHARD_MAP = "model.weights.json"
 _MAP = "weight_map"

@@ -9,8 +9,6 @@ from typing import Literal, TypeAlias
 
 from ramet._report import Cell, Code, Document, Result, Row, Section, Style, json_text
 
-__all__ = ["Finding", "ScanReport", "Severity", "Verdict"]
-
 Severity: TypeAlias = Literal["unsafe", "trust", "note"]
 Verdict: TypeAlias = Literal["safe", "needs trust", "unsafe"]
 

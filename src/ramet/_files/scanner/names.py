@@ -15,23 +15,6 @@ from pathlib import Path
 
 from ramet._files.keras_layers import snake_case
 
-__all__ = [
-    "ADDED_PACKAGES",
-    "KERAS_PACKAGES",
-    "TORCH_OPTIMIZERS",
-    "is_class",
-    "is_class_name",
-    "is_function",
-    "is_known_name",
-    "is_no_class_of_keras",
-    "is_python_builtin",
-    "is_standard_library",
-    "is_tensor_member",
-    "is_tensor_type",
-    "is_tensorflow_operation",
-    "keras_names",
-]
-
 KERAS_PACKAGES = frozenset({"keras", "tf_keras"})
 # Packages that Keras itself imports when a config names them.
 ADDED_PACKAGES = frozenset({"keras_cv", "keras_hub", "keras_nlp"})

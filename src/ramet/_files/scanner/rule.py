@@ -16,8 +16,6 @@ from ramet._files.json_data import Json
 from ramet._files.scanner.finding import Finding, Severity
 from ramet._report import abbreviate
 
-__all__ = ["NOT_CHECKED", "ConfigValue", "Member", "Rule", "Subject"]
-
 # What `safe_mode` does about most findings.
 NOT_CHECKED = "Not checked."
 

@@ -24,8 +24,6 @@ from ramet._files.store import WeightsFile
 from ramet._report import escape
 from ramet.errors import HostileFileError, ModelFileError
 
-__all__ = ["apply_rules", "judge_value", "scan", "scan_config"]
-
 _EXPECTED = frozenset({CONFIG, METADATA, WEIGHTS, "model.weights.json"})
 # Next to a model in a folder that was downloaded from a model hub.
 _HUB = frozenset({".gitattributes", "README.md", "LICENSE"})

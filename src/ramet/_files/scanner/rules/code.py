@@ -9,8 +9,6 @@ from ramet._files.scanner.names import is_no_class_of_keras, is_python_builtin
 from ramet._files.scanner.rule import NOT_CHECKED, ConfigValue, Rule
 from ramet._report import abbreviate
 
-__all__ = ["CODE_IN_SETTINGS", "LAMBDA", "TORCH_MODULE"]
-
 _LEGACY_MODE = "Ignored by Keras before 3.11.3 for HDF5 files; refused since."
 # Settings of cell wrappers in Keras 2 that are functions.
 _FUNCTIONS = ("dropout_fn", "residual_fn")

@@ -10,8 +10,6 @@ from ramet._files.listing import H5Problem
 from ramet._files.scanner.finding import Finding
 from ramet._files.scanner.rule import NOT_CHECKED, Member, Rule
 
-__all__ = ["BROKEN_ARCHIVE", "BROKEN_WEIGHTS", "FOREIGN_FILE", "PICKLED_WEIGHTS"]
-
 # Weights in NumPy's format, which Keras reads if there are none in HDF5.
 _NPZ = "model.weights.npz"
 _CODE = frozenset(".bat .cmd .com .dll .dylib .exe .jar .ps1 .py .pyc .pyd .pyo .sh .so .vbs".split())  # noqa: SIM905

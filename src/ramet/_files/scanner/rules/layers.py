@@ -9,8 +9,6 @@ from ramet._files.scanner.names import is_tensor_member, is_tensorflow_operation
 from ramet._files.scanner.rule import ConfigValue, Rule
 from ramet._report import abbreviate
 
-__all__ = ["JAX_FUNCTION", "SAVED_MODEL", "TENSORFLOW_FUNCTION"]
-
 
 def _saved_model(value: ConfigValue) -> Iterator[Finding]:
     yield value.finding(

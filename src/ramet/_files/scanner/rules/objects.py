@@ -26,8 +26,6 @@ from ramet._files.scanner.names import (
 from ramet._files.scanner.rule import NOT_CHECKED, ConfigValue, Rule
 from ramet._report import abbreviate
 
-__all__ = ["NAMED_OBJECT", "UNUSUAL_OBJECT"]
-
 _Word: TypeAlias = Literal["class", "function"]
 
 _PLAIN = frozenset({"__keras_tensor__", "__tensor__", "__numpy__", "__bytes__", "__ellipsis__", "__slice__"})

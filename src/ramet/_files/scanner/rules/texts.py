@@ -10,8 +10,6 @@ from ramet._files.scanner.names import is_known_name, is_no_class_of_keras, is_p
 from ramet._files.scanner.rule import ConfigValue, Rule
 from ramet._report import abbreviate
 
-__all__ = ["ADDRESS", "FUNCTION_NAME", "VOCABULARY_FILE", "plain_strings"]
-
 _VOCABULARIES = frozenset({"StringLookup", "IntegerLookup", "IndexLookup", "TextVectorization"})
 # Lists of strings that are always data: a vocabulary may contain anything. Objects in them are judged as elsewhere.
 _WORDS = frozenset({"vocabulary", "value"})
