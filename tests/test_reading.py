@@ -137,6 +137,58 @@ def test_diff_of_graphs_lists_what_it_cannot_compare():
     assert any("values" in text for text in ramet.diff(graph, graph).not_compared)
 
 
+def test_graph_of_a_file_equals_the_file_and_the_model(saved):
+    model, path = saved
+    graph = ramet.capture(path)
+
+    for other in (path, model, graph):
+        assert ramet.diff(graph, other).changes == ()
+        assert ramet.diff(other, graph).changes == ()
+
+
+def test_graph_of_a_live_model_is_not_compared_with_a_file(saved):
+    model, path = saved
+
+    for other in (path, ramet.capture(path)):
+        with pytest.raises(ArgumentError, match="Cannot compare the graph of a live model with a file"):
+            ramet.diff(ramet.capture(model), other)
+
+
+def test_model_with_unsaved_edits_is_not_compared_with_its_file(tmp_path):
+    @keras.saving.register_keras_serializable("reading")
+    class Block(layers.Layer):
+        def __init__(self, **kwargs):
+            super().__init__(**kwargs)
+            self.drop = layers.Dropout(0.3, name="drop")
+
+        def call(self, x):
+            return self.drop(x)
+
+    model = keras.Sequential([keras.Input((4,)), Block(name="block")], name="net")
+    edited = ramet.edit(model, ramet.edits.update("block/drop", rate=0.1), unsaved=True)
+    model.save(tmp_path / "net.keras")
+
+    with pytest.raises(ArgumentError, match="saving the model would lose edits"):
+        ramet.diff(edited, tmp_path / "net.keras")
+
+
+def test_verify_does_not_call_models_with_equal_graphs_twins():
+    model = trained()
+
+    report = ramet.verify(ramet.capture(model), model)
+
+    assert report.ok
+    assert "has the same graph as" in str(report)
+
+
+def test_verify_names_a_file_that_keras_cannot_load(tmp_path):
+    model = trained()
+    model.save_weights(tmp_path / "net.weights.h5")
+
+    with pytest.raises(ramet.errors.RametError, match=r"net\.weights\.h5"):
+        ramet.verify(model, tmp_path / "net.weights.h5")
+
+
 def test_comparing_with_a_file_leaves_the_model_and_its_names_alone(saved):
     model, path = saved
     before = [np.array(weight) for weight in model.get_weights()]
@@ -166,6 +218,7 @@ def test_draw_takes_models_files_and_graphs(saved):
         assert "head" in ramet.draw(source).to_svg()
     for before in sources:
         assert "head" in ramet.draw(model, before=before).to_svg()
+    for before in (model, path, ramet.capture(path)):
         assert "head" in ramet.draw(path, before=before).to_html()
 
 
@@ -198,6 +251,12 @@ def test_show_refuses_a_live_model(saved):
 def test_other_objects_are_refused(verb, value):
     with pytest.raises(NotAModelError, match="it is not a model"):
         verb(value)
+
+
+@pytest.mark.parametrize("verb", [ramet.scan, ramet.show, ramet.Graph.from_json])
+def test_objects_that_are_neither_paths_nor_text_are_refused(verb):
+    with pytest.raises(ramet.errors.RametError):
+        verb(3)
 
 
 def test_missing_file_is_refused(tmp_path):

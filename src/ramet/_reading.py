@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ramet._arguments import check_flag
-from ramet._source import is_path, read_source, saved
+from ramet._source import form_of, is_path, read_source, saved
 from ramet.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -82,8 +82,11 @@ def diff(before: Any, after: Any) -> Diff:
 
     Args:
         before: A model or layer, the path of a model file (`.keras`, `.h5`, weights), or a graph.
-        after: Another of these. A live model is compared with a file as if it had been saved; a graph holds no values, so
-            only what it describes is compared.
+        after: Another of these. A live model is compared with a file as if it had been saved. A graph holds no values, so
+            only what it describes is compared; the graph of a live model cannot be compared with a file.
+
+    Raises:
+        ArgumentError: The two have different forms, or the model cannot be saved without loss.
 
     >>> import keras, ramet
     >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2, name="d")], name="tiny")
@@ -219,12 +222,21 @@ def _read(source: Any, verb: str, files: contextlib.ExitStack) -> Source:
 
 def _read_pair(before: Any, after: Any, files: contextlib.ExitStack) -> tuple[Source, Source]:
     """Read two models in forms that can be compared: a live model beside a file is saved first."""
-    ours, theirs = (_read(side, "compare", files) for side in (before, after))
-    if ours.model is not None and theirs.file is not None:
-        ours = _read(files.enter_context(saved(ours.model, like=theirs.file.path)), "compare", files)
-    elif ours.file is not None and theirs.model is not None:
-        theirs = _read(files.enter_context(saved(theirs.model, like=ours.file.path)), "compare", files)
-    return ours, theirs
+    sides = [_read(side, "compare", files) for side in (before, after)]
+    forms = [form_of(side.graph) if side.file is None else "file" for side in sides]
+    for number, side in enumerate(sides):
+        other = sides[1 - number]
+        if forms[number] == "file" or forms[1 - number] != "file":
+            continue
+        if side.model is not None:
+            like = Path("model.keras") if other.file is None else other.file.path
+            sides[number] = _read(files.enter_context(saved(side.model, like=like)), "compare", files)
+        elif forms[number] == "live":
+            raise ArgumentError(
+                "Cannot compare the graph of a live model with a file: Keras writes settings to a file in another form.",
+                fix="compare the model itself with the file, or its graph with that of another live model.",
+            )
+    return sides[0], sides[1]
 
 
 def _diff_sources(before: Source, after: Source) -> Diff:
@@ -238,11 +250,5 @@ def _diff_sources(before: Source, after: Source) -> Diff:
         return diff_models(before.model, after.model)
     from ramet._diff import diff_graphs
 
-    left_out = ["values of variables, compile settings and attributes, which a graph does not hold"]
-    if before.file is not None or after.file is not None:
-        # See `saved`: the live model itself can be compared with a file, its graph cannot be turned into one.
-        left_out.append(
-            "whether settings that differ in form only are equal: Keras writes them to a file in another form, so compare "
-            "the model itself, not its graph, with a file"
-        )
-    return dataclasses.replace(diff_graphs(before.graph, after.graph), not_compared=tuple(left_out))
+    left_out = "values of variables, compile settings and attributes, which a graph does not hold"
+    return dataclasses.replace(diff_graphs(before.graph, after.graph), not_compared=(left_out,))

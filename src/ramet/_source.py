@@ -10,19 +10,20 @@ import contextlib
 import logging
 import os
 import tempfile
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from ramet.errors import ArgumentError, NotAModelError
+from ramet.errors import ArgumentError, LostOnSaveWarning, NotAModelError
 
 if TYPE_CHECKING:
     from ramet._diff import Weights
     from ramet._files import ModelFile
     from ramet._graph import Graph
 
-__all__ = ["Source", "is_path", "read_source", "saved"]
+__all__ = ["Source", "form_of", "is_path", "read_source", "saved"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,14 @@ class Source:
     weights: Weights | None = None
     model: Any = None
     file: ModelFile | None = None
+
+
+def form_of(graph: Graph) -> Literal["live", "file", "unknown"]:
+    """Return whether a graph was captured from a live model or read from a file; see `saved` for how they differ."""
+    modules = {op.module or "" for _, op in graph.walk()}
+    if any(module.startswith("keras.src") for module in modules):
+        return "live"
+    return "file" if any(module.startswith("keras.") for module in modules) else "unknown"
 
 
 def is_path(source: Any) -> bool:
@@ -106,7 +115,8 @@ def saved(model: Any, like: Path) -> Iterator[Path]:
         logger = logging.getLogger("absl")  # Keras logs a warning there for every .h5 file
         enabled, logger.disabled = not logger.disabled, True
         try:
-            with keep_name_counters():
+            with keep_name_counters(), warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
                 model.save(path)
         except Exception as error:
             raise ArgumentError(
@@ -116,4 +126,11 @@ def saved(model: Any, like: Path) -> Iterator[Path]:
             ) from error
         finally:
             logger.disabled = not enabled
+        lost = [one for one in caught if issubclass(one.category, LostOnSaveWarning)]
+        if lost:
+            raise ArgumentError(
+                f"Cannot compare '{model.name}' with a file: saving the model would lose edits.",
+                found=str(lost[0].message),
+                fix="load the file with keras.saving.load_model and compare two models.",
+            )
         yield path

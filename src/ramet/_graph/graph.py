@@ -11,7 +11,7 @@ from ramet._graph.argument import Argument, Frozen, Ref
 from ramet._graph.index import Index, reach, sort
 from ramet._graph.nodes import Call, Op, Value, VariableSpec
 from ramet._report import Document, Result
-from ramet.errors import GraphError
+from ramet.errors import FormatError, GraphError
 
 GraphKind: TypeAlias = Literal["functional", "sequential", "subclassed", "layer"]
 GRAPH_KINDS: frozenset[str] = frozenset(get_args(GraphKind))
@@ -100,6 +100,11 @@ class Graph(Result, Frozen):
         """
         from ramet._graph.json_read import from_json
 
+        if not isinstance(text, str | bytes):
+            raise FormatError(
+                f"Cannot read a graph from an object of class {type(text).__name__}: it is not text.",
+                fix="pass the text that to_json() returned.",
+            )
         return from_json(text)
 
     @property

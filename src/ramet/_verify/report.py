@@ -37,6 +37,8 @@ __all__ = ["Check", "Difference", "Outcome", "Report", "VerifyError"]
 Outcome: TypeAlias = Literal["passed", "failed", "not run"]
 
 # The mark of each outcome, and its meaning.
+# The reason of a check that was not run because only graphs were compared.
+ONLY_GRAPHS = "a graph holds neither values nor code; pass two models or two files"
 _MARKS: Mapping[Outcome, tuple[str, Style]] = {
     "passed": ("✓", "good"),
     "failed": ("✗", "bad"),
@@ -223,6 +225,8 @@ class Report(Result):
         numbers = Counter(check.outcome for check in self.checks)
         counts = ", ".join(f"{numbers[outcome]} {outcome}" for outcome in _MARKS if numbers[outcome])
         verdict = "is a twin of" if self.ok else "is not a twin of" if self.failed else "could not be compared with"
+        if self.ok and any(check.reason == ONLY_GRAPHS for check in self.checks):
+            verdict = "has the same graph as"
         return f"'{self.twin}' {verdict} '{self.model}': {counts}"
 
     def __report__(self) -> Document:

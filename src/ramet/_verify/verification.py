@@ -7,7 +7,7 @@ import dataclasses
 import difflib
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,17 +26,17 @@ from ramet._keras import (
     seed_generators,
 )
 from ramet._report import progress_callback
+from ramet._source import form_of
 from ramet._verify.across import check_backends, verify_across
 from ramet._verify.checks import CHECKS, GRAPH_CHECKS
 from ramet._verify.compare import Tolerance, check_tolerance
 from ramet._verify.findings import NotRun
 from ramet._verify.pair import Pair
-from ramet._verify.report import Check, Report
+from ramet._verify.report import ONLY_GRAPHS, Check, Report
 from ramet._verify.run import compare_by_path
 from ramet._verify.side import size_of
-from ramet.errors import ArgumentError, EditError, NotAModelError, RametError, foreign_errors
+from ramet.errors import ArgumentError, EditError, ModelFileError, NotAModelError, RametError, foreign_errors
 
-_NO_GRAPH_CHECK = "a graph holds neither values nor code; pass two models or two files"
 # Relative to the largest output. Adding in another order changes the last bits, in deep networks a few more.
 _EDIT_TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "bfloat16": 5e-2, "float16": 1e-2}
 
@@ -185,7 +185,7 @@ def _live_model(given: Any, argument: str, seed: int) -> Any:
         # loaded from the same seed; otherwise no two files of such a model would be equal.
         with keep_name_counters():
             seed_generators(seed)
-            with safe_copy(Path(given)) as copy:
+            with safe_copy(Path(given)) as copy, _load_errors(Path(given)):
                 return load_copy(copy)
     if not isinstance(given, keras.Layer):
         raise NotAModelError(
@@ -196,25 +196,35 @@ def _live_model(given: Any, argument: str, seed: int) -> Any:
     return given
 
 
+@contextlib.contextmanager
+def _load_errors(path: Path) -> Iterator[None]:
+    """Turn whatever Keras raises while it loads a file into an error with the name of the file."""
+    try:
+        yield
+    except (RametError, MemoryError, RecursionError):
+        raise
+    except Exception as error:
+        raise ModelFileError(
+            f"Cannot load '{path.name}': Keras does not accept the file.",
+            found=f"{type(error).__name__}: {' '.join(str(error).split())[:200]}",
+            fix="pass a model file that keras.saving.load_model can load.",
+            path=str(path),
+        ) from error
+
+
 def _verify_graphs(model: Any, twin: Any, chosen: list[str], tolerance: Tolerance, seed: int) -> Report:
     """Run the checks that graphs can prove; the others are reported as not run."""
-    from_file = any(_is_from_file(given) for given in (model, twin) if isinstance(given, Graph))
+    from_file = any(form_of(given) == "file" for given in (model, twin) if isinstance(given, Graph))
     ours = _graph_of(model, "model", seed, from_file=from_file)
     theirs = _graph_of(twin, "twin", seed, from_file=from_file)
     checks = [
         GRAPH_CHECKS[name](ours, theirs, within=tolerance is not None)
         if name in GRAPH_CHECKS
-        else Check(name, "not run", reason=_NO_GRAPH_CHECK)
+        else Check(name, "not run", reason=ONLY_GRAPHS)
         for name in chosen
     ]
     about = f"graph of a {ours.class_name}, {_how(tolerance)}"
     return Report(ours.name, theirs.name, tuple(checks), about, (ours, theirs))
-
-
-def _is_from_file(graph: Graph) -> bool:
-    """Return whether a graph has the form of files, in which Keras writes `keras.layers` for `keras.src.layers...`."""
-    modules = (op.module or "" for _, op in graph.walk())
-    return any(module.startswith("keras.") and not module.startswith("keras.src") for module in modules)
 
 
 def _graph_of(given: Any, argument: str, seed: int, *, from_file: bool) -> Graph:

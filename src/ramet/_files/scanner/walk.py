@@ -22,7 +22,7 @@ from ramet._files.scanner.rules import RULES
 from ramet._files.scanner.rules.texts import plain_strings
 from ramet._files.store import WeightsFile
 from ramet._report import escape
-from ramet.errors import HostileFileError, ModelFileError
+from ramet.errors import ArgumentError, HostileFileError, ModelFileError
 
 _EXPECTED = frozenset({CONFIG, METADATA, WEIGHTS, "model.weights.json"})
 # Next to a model in a folder that was downloaded from a model hub.
@@ -58,6 +58,11 @@ def scan(path: str | os.PathLike[str], limits: Limits | None = None, *, isolated
     >>> ramet.scan(path).verdict
     'safe'
     """
+    if not isinstance(path, str | os.PathLike):
+        raise ArgumentError(
+            f"Cannot scan an object of class {type(path).__name__}: it is not the path of a model file.",
+            fix="save the model first, and pass the path of its file.",
+        )
     file = Path(path)
     try:
         file_format, container = open_file(file, limits or Limits())

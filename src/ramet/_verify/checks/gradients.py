@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ramet._report import count as plural
 from ramet._verify.findings import Findings, not_run, short
 from ramet._verify.pair import Pair
 from ramet._verify.report import Check, Difference
@@ -33,7 +34,7 @@ def check(pair: Pair) -> Check:
         findings.began = first_difference(pair, case) or _in_the_backward_pass(found)
     how = "bit-equal" if pair.tolerance is None else "equal within the tolerance"
     failed = f"the gradients of {len(found)} of {len(ours)} variables differ"
-    return findings.check(f"the gradients of {len(ours)} variables are {how}", failed)
+    return findings.check(f"the gradients of {plural(len(ours), 'variable')} are {how}", failed)
 
 
 def _in_the_backward_pass(found: list[Difference]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ramet._report import count as plural
 from ramet._verify.findings import Findings, not_run
 from ramet._verify.pair import Pair
 from ramet._verify.report import Check
@@ -35,7 +36,9 @@ def check(pair: Pair) -> Check:
     masks = findings.counts.get("masks", 0)
     calls = findings.counts["calls"]
     return findings.check(
-        f"{masks} masks in {calls} calls are the same" if masks else f"{calls} calls, no masks in either model"
+        f"{plural(masks, 'mask')} in {plural(calls, 'call')} agree"
+        if masks
+        else f"{plural(calls, 'call')}, no masks in either model"
     )
 
 

@@ -9,6 +9,7 @@ import keras
 
 from ramet._graph import Argument, FrozenDict, FrozenList, Graph, Op
 from ramet._keras import compile_settings, freeze_argument
+from ramet._report import count as plural
 from ramet._verify.findings import Findings
 from ramet._verify.pair import Pair
 from ramet._verify.report import Check
@@ -31,7 +32,9 @@ def check(pair: Pair) -> Check:
         findings.allow(mine, yours)
     findings.count("ops", ops)
     findings.count("attributes", pair.side_by_side.compared)
-    return findings.check(f"{ops} ops and {pair.side_by_side.compared:,} attributes have the same settings")
+    return findings.check(
+        f"{plural(ops, 'op')} and {plural(pair.side_by_side.compared, 'attribute')} have the same settings"
+    )
 
 
 def check_graphs(ours: Graph, theirs: Graph, *, within: bool) -> Check:
@@ -39,7 +42,7 @@ def check_graphs(ours: Graph, theirs: Graph, *, within: bool) -> Check:
     findings = Findings("settings", within=within)
     ops = _compare_ops(findings, ours, theirs)
     findings.count("ops", ops)
-    return findings.check(f"{ops} ops have the same settings")
+    return findings.check(f"{plural(ops, 'op')} with the same settings")
 
 
 def _compare_ops(findings: Findings, ours: Graph, theirs: Graph) -> int:

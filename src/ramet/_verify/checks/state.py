@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ramet._report import count as plural
 from ramet._verify.findings import Findings
 from ramet._verify.pair import Pair
 from ramet._verify.report import Check
@@ -33,8 +34,9 @@ def check(pair: Pair) -> Check:
     how = "bit-equal" if pair.tolerance is None else "equal within the tolerance"
     numbers = sum(map(size_of, pair.ours.variables.values()))
     rest = findings.total - differing
-    failed = f"{differing} of {count} variables differ" + (f", and {rest} other values" if rest else "")
-    return findings.check(f"{count} variables with {numbers:,} numbers are {how}", failed)
+    total = len({*pair.ours.variables, *pair.theirs.variables})
+    failed = f"{differing} of {plural(total, 'variable')} differ" + (f", and {rest} other values" if rest else "")
+    return findings.check(f"{plural(count, 'variable')} with {plural(numbers, 'number')} are {how}", failed)
 
 
 def _compare_vocabularies(findings: Findings, pair: Pair) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ramet._graph import Call, Graph, Op
+from ramet._report import count as plural
 from ramet._verify.findings import Findings
 from ramet._verify.pair import Pair
 from ramet._verify.report import Check
@@ -37,7 +38,7 @@ def check_graphs(ours: Graph, theirs: Graph, *, within: bool) -> Check:
         _compare_op(findings, ours.name, ours.root, theirs.root)
     findings.count("ops", len(ops))
     findings.count("calls", calls)
-    return findings.check(f"{len(ops)} ops and {calls} calls are the same")
+    return findings.check(f"{plural(len(ops), 'op')} and {plural(calls, 'call')} are the same")
 
 
 def _graphs(graph: Graph) -> Iterator[tuple[str, Graph]]:

@@ -9,6 +9,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from ramet._report import count as plural
 from ramet._verify.findings import Findings, not_run, short
 from ramet._verify.inputs import Case
 from ramet._verify.pair import Pair
@@ -52,7 +53,7 @@ def check(pair: Pair) -> Check:
     findings.count("variables", len(ours.state))
     how = "bit-equal" if pair.tolerance is None else "equal within the tolerance"
     numbers = ", ".join(["loss", *(name for name in ours.logs if name != "loss")])
-    return findings.check(f"after one step, {numbers} and {len(ours.state)} variables are {how}")
+    return findings.check(f"after one step, {numbers} and {plural(len(ours.state), 'variable')} are {how}")
 
 
 def _accepted(pair: Pair, case: Case) -> tuple[Any, _Step]:
