@@ -271,3 +271,18 @@ def test_policy_patterns_follow_or_the_rename_is_refused():
     policy = model.get_layer("mha").dtype_policy
     assert policy["mha/value"].compute_dtype == "bfloat16"
     assert policy["my_mha/value"].compute_dtype == "float32"
+
+
+@pytest.mark.parametrize("as_dict", [False, True])
+def test_plan_predicts_the_names_in_the_logs(as_dict):
+    x = keras.Input((3,), name="x")
+    one, two = layers.Dense(2, name="one")(x), layers.Dense(2, name="two")(x)
+    model = keras.Model(x, {"one": one, "two": two} if as_dict else [one, two], name="net")
+    model.compile("sgd", {"one": "mse", "two": "mse"} if as_dict else ["mse", "mse"])
+    targets = np.ones((4, 2), "float32")
+    y = {"one": targets, "two": targets} if as_dict else [targets, targets]
+
+    notes = [note for step in ramet.plan(model, e.rename("one", "first")).steps for note in step.notes]
+    logs = ramet.edit(model, e.rename("one", "first")).fit(np.ones((4, 3), "float32"), y, verbose=0).history
+
+    assert ("first_loss" in logs) == any("in the logs" in note for note in notes) == (not as_dict)

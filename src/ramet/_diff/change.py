@@ -147,7 +147,7 @@ class Diff(Result, Frozen):
 
     @property
     def empty(self) -> bool:
-        """Whether there is no difference."""
+        """True if there is no difference."""
         return not self
 
     @property

@@ -174,7 +174,7 @@ class _FileWeights(Weights, Protocol):
 
 
 class _OpRecords:
-    """What the panel shows about each op, recorded once however often the op is called."""
+    """The facts that the panel shows about each op, recorded once however often the op is called."""
 
     def __init__(self, graph: Graph, weights: Weights | None, before: Graph | None) -> None:
         self.records: list[dict[str, Any]] = []

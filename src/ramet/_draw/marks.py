@@ -1,4 +1,4 @@
-"""What is added to the drawing of a model: marks for sharing, the changes of a diff, the findings of a check."""
+"""Marks on the drawing of a model: for sharing, the changes of a diff, the findings of a check."""
 
 from __future__ import annotations
 

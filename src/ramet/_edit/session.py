@@ -202,8 +202,13 @@ class EditSession:
         self._new_names.setdefault(id(self.holder(path)), set()).add(name)
 
     def output_names(self, path: str) -> list[str]:
-        """Return the output names of the compiled twin if it directly holds the op at a path, else none."""
-        direct = self.holder(path) is self.twin and getattr(self.twin, "compiled", False)
+        """Return the output names of the compiled twin if it directly holds the op at a path, else none.
+
+        A dict of outputs has keys of its own, which the names of ops do not change.
+        """
+        function = structure.function_of(self.twin)
+        keyed = function is not None and isinstance(structure.outputs_of(function), dict)
+        direct = self.holder(path) is self.twin and getattr(self.twin, "compiled", False) and not keyed
         return list(getattr(self.twin, "output_names", None) or ()) if direct else []
 
     def rename_outputs(self, path: str) -> None:

@@ -147,7 +147,7 @@ class Report(Result):
 
     @property
     def ok(self) -> bool:
-        """Whether no check failed and at least one was run. Checks that were not run have a `reason`."""
+        """True if no check failed and at least one was run. Checks that were not run have a `reason`."""
         return not self.failed and any(check.outcome == "passed" for check in self.checks)
 
     @property

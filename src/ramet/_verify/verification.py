@@ -187,6 +187,12 @@ def _live_model(given: Any, argument: str, seed: int) -> Any:
             seed_generators(seed)
             with safe_copy(Path(given)) as copy, _load_errors(Path(given)):
                 return load_copy(copy)
+    if given is None and argument == "twin":
+        raise ArgumentError(
+            "Cannot verify a model on its own: there is nothing to compare it with.",
+            expected="verify(model, twin), or verify('model.keras', backends=['jax', 'torch'])",
+            fix="pass the other model.",
+        )
     if not isinstance(given, keras.Layer):
         raise NotAModelError(
             f"Cannot verify an object of class {type(given).__name__} ({argument}=): it is not a model.",

@@ -187,7 +187,7 @@ def renamed_paths(paths: Iterable[str], rename: Rename | None) -> dict[str, str]
     """Return the new path of each path that `rename=` changes.
 
     A rule of a mapping applies to a path or to the beginning of one. A `*` in it matches any characters of one part, and
-    the `*`s of the new path stand for the same characters, in order. The first rule that matches is applied. The empty
+    the `*`s of the new path are replaced by the same characters, in order. The first rule that matches is applied. The empty
     string is the beginning of every path.
 
     >>> renamed_paths(["encoder/dense/kernel", "head/bias"], {"encoder": "backbone"})

@@ -49,7 +49,7 @@ class TransferredWeight(Summarized):
 
     @property
     def cast(self) -> bool:
-        """Whether the values were cast to another dtype."""
+        """True if the values were cast to another dtype."""
         return self.outcome != "left" and self.source_dtype != self.dtype
 
 
@@ -87,7 +87,7 @@ class TransferReport(Result):
 
     @property
     def ok(self) -> bool:
-        """Whether every selected weight of the target was copied or adapted."""
+        """True if every selected weight of the target was copied or adapted."""
         return all(one.outcome != "left" or one.reason == NOT_SELECTED for one in self.weights)
 
     @property

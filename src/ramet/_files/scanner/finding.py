@@ -79,7 +79,7 @@ class ScanReport(Result):
     Attributes:
         file: The name of the file.
         kind: "model", "legacy model" (an HDF5 file of Keras 2) or "weights".
-        keras_version: The version of Keras that wrote the file, according to the file; empty if it does not say.
+        keras_version: The version of Keras that wrote the file, according to the file; empty if unknown.
         findings: The findings, worst first.
         verdict: "safe", "needs trust" or "unsafe".
     """
