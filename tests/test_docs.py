@@ -73,3 +73,12 @@ def test_tests_named_in_origins_exist():
 
     assert named
     assert named <= existing
+
+
+def test_files_named_in_the_design_exist():
+    text = (ROOT / "docs" / "design.md").read_text()
+    named = {f"src/ramet/{name}" for name in re.findall(r"(?<![\w/])(_[a-z]+/(?:[\w]+/)*\w+\.py)\b(?!x)", text)}
+    named |= set(re.findall(r"`((?:tests|bench|tools)/[\w/]+\.py)`", text))
+
+    assert named
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
