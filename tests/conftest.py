@@ -91,6 +91,18 @@ def backend():
     return keras.backend.backend()
 
 
+@pytest.fixture
+def double():
+    """Enable double precision, which JAX has only on request."""
+    if keras.backend.backend() != "jax":
+        yield
+        return
+    import jax
+
+    with jax.enable_x64(True):
+        yield
+
+
 @pytest.fixture(autouse=True)
 def bounded_memory():
     """Free compiled programs before a test if the process has grown large."""

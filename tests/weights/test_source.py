@@ -123,6 +123,7 @@ def test_quantized_weights_are_read_from_a_file(kind, tmp_path):
         ramet.transfer(path, keras.Sequential([keras.Input((4,)), layers.Dense(3, name="d")]))
 
 
+@pytest.mark.usefixtures("double")
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
 def test_file_weights_keep_their_dtype(dtype, tmp_path):
     def build():
