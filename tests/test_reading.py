@@ -170,6 +170,8 @@ def test_model_with_unsaved_edits_is_not_compared_with_its_file(tmp_path):
 
     with pytest.raises(ArgumentError, match="saving the model would lose edits"):
         ramet.diff(edited, tmp_path / "net.keras")
+    with pytest.raises(ArgumentError, match="saving the model would lose edits"):
+        ramet.verify(ramet.capture(tmp_path / "net.keras"), edited)
 
 
 def test_verify_does_not_call_models_with_equal_graphs_twins():

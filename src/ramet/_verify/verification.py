@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import difflib
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -26,7 +25,7 @@ from ramet._keras import (
     seed_generators,
 )
 from ramet._report import progress_callback
-from ramet._source import form_of
+from ramet._source import form_of, saved
 from ramet._verify.across import check_backends, verify_across
 from ramet._verify.checks import CHECKS, GRAPH_CHECKS
 from ramet._verify.compare import Tolerance, check_tolerance
@@ -244,11 +243,8 @@ def _graph_of(given: Any, argument: str, seed: int, *, from_file: bool) -> Graph
         live = _live_model(given, argument, seed)
         if not from_file:
             return capture_model(live)
-        with tempfile.TemporaryDirectory() as folder, _user_errors(live):
-            path = Path(folder) / "model.keras"
-            live.save(path)
-            with read_archive(path) as file:
-                return file.graph
+        with saved(live, like=Path("model.keras")) as path, read_archive(path) as file:
+            return file.graph
 
 
 def check_same_function(model: Any, edited: Any) -> None:
