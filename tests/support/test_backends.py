@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.support.backends import BACKENDS, TESTS, on_backend, spread
+from tests.support.backends import BACKENDS, TESTS, TURNS, on_backend, spread
 
 
 class Item(SimpleNamespace):
@@ -27,9 +27,9 @@ def test_each_case_runs_on_one_backend_and_is_left_to_the_two_others(cases):
     parts = [spread(found, backend) for backend in BACKENDS]
 
     assert sorted(item.callspec for once, _ in parts for item in once) == list(range(cases))
-    for once, others in parts:
+    for backend, (once, others) in zip(BACKENDS, parts, strict=True):
         assert len(once) + len(others) == cases
-        assert abs(len(once) - cases / 3) < 1
+        assert abs(len(once) - cases * TURNS.count(backend) / len(TURNS)) <= 1
 
 
 def test_tests_without_cases_run_everywhere():
