@@ -10,6 +10,7 @@ model. A private copy of the file is scanned and loaded, so that swapping the fi
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import site
@@ -34,58 +35,29 @@ _MACHINE = ("/proc", "/sys", "/dev/null", "/dev/urandom", "/dev/random", "/usr/s
 # The environment and the memory of the process.
 _SECRET = re.compile(r"/proc/\d+/(?:task/\d+/)?(?:environ|mem)")
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-# Audit events, by their first word, that loading a valid file never causes.
+# What loading a valid file never does, with its audit events; a name without a dot stands for all events that begin with it.
 _NEVER = {
-    "ftplib": "open a connection",
-    "http": "open a connection",
-    "imaplib": "open a connection",
-    "nntplib": "open a connection",
-    "poplib": "open a connection",
-    "smtplib": "open a connection",
-    "telnetlib": "open a connection",
-    "urllib": "open a connection",
-    "webbrowser": "open a browser",
-    "subprocess": "start a program",
-    "pty": "start a program",
-    "sqlite3": "open a database",
-    "pickle": "unpickle an object",
-    "winreg": "change the registry",
-    "syslog": "write to the system log",
+    "open a connection": (
+        *("ftplib", "http", "imaplib", "nntplib", "poplib", "smtplib", "telnetlib", "urllib"),
+        *("socket.bind", "socket.connect", "socket.sendto", "socket.sendmsg"),
+    ),
+    "look up an address": ("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr"),
+    "open a browser": ("webbrowser",),
+    "start a program": ("subprocess", "pty", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.startfile"),
+    "start a process": ("os.fork", "os.forkpty"),
+    "end a process": ("os.kill", "os.killpg"),
+    "load a library": ("ctypes.dlopen",),
+    "open a database": ("sqlite3",),
+    "unpickle an object": ("pickle",),
+    "change the registry": ("winreg",),
+    "write to the system log": ("syslog",),
 }
-_NEVER_EXACTLY = {
-    "os.system": "start a program",
-    "os.exec": "start a program",
-    "os.posix_spawn": "start a program",
-    "os.spawn": "start a program",
-    "os.startfile": "start a program",
-    "os.fork": "start a process",
-    "os.forkpty": "start a process",
-    "os.kill": "end a process",
-    "os.killpg": "end a process",
-    "socket.bind": "open a connection",
-    "socket.connect": "open a connection",
-    "socket.getaddrinfo": "look up an address",
-    "socket.gethostbyname": "look up an address",
-    "socket.gethostbyaddr": "look up an address",
-    "socket.sendto": "open a connection",
-    "socket.sendmsg": "open a connection",
-    "ctypes.dlopen": "load a library",
-}
-# Events that change the files at one or two paths.
+_REFUSED = {event: what for what, events in _NEVER.items() for event in events}
+# Events that change the files at their first one or two arguments.
 _CHANGES = {
-    "os.chmod": 1,
-    "os.chown": 1,
-    "os.chflags": 1,
-    "os.link": 2,
-    "os.mkdir": 1,
-    "os.remove": 1,
-    "os.removexattr": 1,
-    "os.rename": 2,
-    "os.rmdir": 1,
-    "os.setxattr": 1,
-    "os.symlink": 2,
-    "os.truncate": 1,
-    "os.utime": 1,
+    **dict.fromkeys(("os.chmod", "os.chown", "os.chflags", "os.mkdir", "os.remove", "os.removexattr", "os.rmdir"), 1),
+    **dict.fromkeys(("os.setxattr", "os.truncate", "os.utime"), 1),
+    **dict.fromkeys(("os.link", "os.rename", "os.symlink"), 2),
 }
 # What libraries may do while they are imported: torch runs a program to detect the processor.
 _ALLOWED_IN_IMPORTS = ("load a library", "start a program", "start a process")
@@ -124,9 +96,9 @@ class Guard:
             if sys._getframe(2).f_code.co_filename != "<frozen importlib._bootstrap_external>":
                 self.refuse("create code from bytes")
         else:
-            word = _NEVER_EXACTLY.get(event) or _NEVER.get(event.partition(".")[0])
-            if word is not None and not (word in _ALLOWED_IN_IMPORTS and self.is_importing()):
-                self.refuse(word)
+            what = _REFUSED.get(event) or _REFUSED.get(event.partition(".")[0])
+            if what is not None and not (what in _ALLOWED_IN_IMPORTS and self.is_importing()):
+                self.refuse(what)
 
     def check_path(self, path: Any, *, writing: bool) -> None:
         """Raise an error for a path that belongs neither to the file nor to a library."""
@@ -139,7 +111,7 @@ class Guard:
 
     def wrap(self) -> None:
         """Wrap the functions that open files in C, for libraries that are imported already."""
-        for target, names, wrapper in _IN_C:
+        for target, names, check in _IN_C:
             module, _, attribute = target.partition(":")
             holder = sys.modules.get(module)
             holder = getattr(holder, attribute, None) if attribute else holder
@@ -147,7 +119,14 @@ class Guard:
                 function = getattr(holder, name, None)
                 if function is not None:
                     self._wrapped[holder, name] = function
-                    setattr(holder, name, wrapper(self, name, function))
+                    setattr(holder, name, self._checked(check, name, function))
+
+    def _checked(self, check: _Check, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            check(self, name, args, kwargs)
+            return function(*args, **kwargs)
+
+        return checked
 
     def unwrap(self) -> None:
         """Restore the wrapped functions."""
@@ -203,95 +182,67 @@ def _caches() -> list[str]:
     return [os.path.realpath(folder)] if folder else []
 
 
-class _Hook:
-    """The only audit hook. It cannot be removed, and does nothing unless a guard is active."""
+_lock = threading.Lock()
+_active: list[Guard] = []  # at most one
 
-    def __init__(self) -> None:
-        self.guard: Guard | None = None
-        self.lock = threading.Lock()
-        self._is_added = False
 
-    def add(self) -> None:
-        if not self._is_added:
-            sys.addaudithook(self._check)
-            self._is_added = True
+@functools.cache
+def _add_hook() -> None:
+    """Add the only audit hook. It cannot be removed, and does nothing unless a guard is active."""
 
-    def _check(self, event: str, args: tuple[Any, ...]) -> None:
-        guard = self.guard
-        if guard is not None:
+    def check(event: str, args: tuple[Any, ...]) -> None:
+        for guard in _active:
             guard.check(event, args)
 
-
-_HOOK = _Hook()
+    sys.addaudithook(check)
 
 
 @contextlib.contextmanager
 def guarded(folder: Path) -> Iterator[Guard]:
     """Refuse, in all threads, to open, start or access anything except files in a folder and libraries."""
-    with _HOOK.lock:
-        _HOOK.add()
+    with _lock:
+        _add_hook()
         guard = Guard(folder)
         before = sys.dont_write_bytecode, tempfile.tempdir
         sys.dont_write_bytecode, tempfile.tempdir = True, str(folder)
         guard.wrap()
-        _HOOK.guard = guard
+        _active.append(guard)
         try:
             yield guard
         finally:
-            _HOOK.guard = None
+            _active.clear()
             guard.unwrap()
             sys.dont_write_bytecode, tempfile.tempdir = before
 
 
-def _file_io(guard: Guard, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a function of TensorFlow that takes one or two paths."""
+def _check_paths(guard: Guard, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Check a function of TensorFlow that takes one or two paths."""
     writing = any(word in name for word in ("Append", "Copy", "Create", "Delete", "Rename", "Writable", "Write"))
-    paths = 2 if name.startswith(("Copy", "Rename")) else 1
-
-    def checked(*args: Any, **kwargs: Any) -> Any:
-        for path in args[:paths]:
-            if isinstance(path, str | bytes):
-                guard.check_path(path, writing=writing)
-        return function(*args, **kwargs)
-
-    return checked
+    for path in args[: 2 if name.startswith(("Copy", "Rename")) else 1]:
+        if isinstance(path, str | bytes):
+            guard.check_path(path, writing=writing)
 
 
-def _operation(guard: Guard, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a function that runs a TensorFlow operation, or adds it to a graph, by the name in its arguments."""
+def _check_operation(guard: Guard, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Check a function that runs a TensorFlow operation, or adds it to a graph, by the name in its arguments."""
     position = _OPERATION_AT[name]
-
-    def checked(*args: Any, **kwargs: Any) -> Any:
-        operation = str(args[position] if len(args) > position else kwargs.get("op_type"))
-        # The names of user-defined functions, which consist of operations, start like this.
-        if not operation.startswith("__") and _FILE_OPERATION.search(operation):
-            guard.refuse(f"run the TensorFlow operation {operation}")
-        return function(*args, **kwargs)
-
-    return checked
+    operation = str(args[position] if len(args) > position else kwargs.get("op_type"))
+    # The names of user-defined functions, which consist of operations, start like this.
+    if not operation.startswith("__") and _FILE_OPERATION.search(operation):
+        guard.refuse(f"run the TensorFlow operation {operation}")
 
 
-def _hdf5(guard: Guard, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a function of h5py that opens or creates a file. A file that Python opened has no path."""
-    in_python = sys.modules["h5py.h5fd"].fileobj_driver
-
-    def checked(path: Any, *args: Any, **kwargs: Any) -> Any:
-        if kwargs.get("fapl") is None or kwargs["fapl"].get_driver() != in_python:
-            guard.check_path(path, writing=name == "create")
-        return function(path, *args, **kwargs)
-
-    return checked
+def _check_hdf5(guard: Guard, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Check a function of h5py that opens or creates a file. A file that Python opened has no path."""
+    driver = kwargs.get("fapl")
+    if driver is None or driver.get_driver() != sys.modules["h5py.h5fd"].fileobj_driver:
+        guard.check_path(args[0] if args else kwargs["name"], writing=name == "create")
 
 
-def _library(guard: Guard, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a function of TensorFlow that loads code."""
-
-    def checked(*args: Any, **kwargs: Any) -> Any:
-        if not guard.is_importing():
-            guard.refuse("load a library")
-        return function(*args, **kwargs)
-
-    return checked
+def _check_library(guard: Guard, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Check a function of TensorFlow that loads code."""
+    if not guard.is_importing():
+        guard.refuse("load a library")
 
 
 # The position of the operation's name among the arguments.
@@ -301,9 +252,9 @@ _FILE_OPERATION = re.compile(
     r"File|Reader|Dataset|Save|Restore|Checkpoint|PyFunc|PyCall|Summary|Library|LoadAndRemap|Iterator|Rpc|TPU"
     r"|^Print|DecodeProto|FixedUnigram"
 )
-# Functions that open files without an audit event: the module or class, the names, and the wrapper.
-_Wrapper: TypeAlias = "Callable[[Guard, str, Callable[..., Any]], Callable[..., Any]]"
-_IN_C: tuple[tuple[str, tuple[str, ...], _Wrapper], ...] = (
+# Functions that open files without an audit event: the module or class, the names, and the check of their arguments.
+_Check: TypeAlias = Callable[[Guard, str, tuple[Any, ...], dict[str, Any]], None]
+_IN_C: tuple[tuple[str, tuple[str, ...], _Check], ...] = (
     (
         "tensorflow.python.lib.io._pywrap_file_io",
         (
@@ -311,12 +262,12 @@ _IN_C: tuple[tuple[str, tuple[str, ...], _Wrapper], ...] = (
             *("CreateDir", "RecursivelyCreateDir", "CopyFile", "RenameFile", "DeleteRecursively", "IsDirectory"),
             *("HasAtomicMove", "Stat", "WritableFile", "BufferedInputStream"),
         ),
-        _file_io,
+        _check_paths,
     ),
-    ("tensorflow.python.pywrap_tfe", ("TFE_Py_FastPathExecute", "TFE_Py_Execute"), _operation),
-    ("tensorflow.python.framework.ops:Graph", ("_create_op_internal",), _operation),
-    ("tensorflow.python.client.pywrap_tf_session", ("TF_LoadLibrary", "TF_LoadPluggableDeviceLibrary"), _library),
-    ("h5py.h5f", ("open", "create"), _hdf5),
+    ("tensorflow.python.pywrap_tfe", ("TFE_Py_FastPathExecute", "TFE_Py_Execute"), _check_operation),
+    ("tensorflow.python.framework.ops:Graph", ("_create_op_internal",), _check_operation),
+    ("tensorflow.python.client.pywrap_tf_session", ("TF_LoadLibrary", "TF_LoadPluggableDeviceLibrary"), _check_library),
+    ("h5py.h5f", ("open", "create"), _check_hdf5),
 )
 _FIX = "look at ramet.scan(path); if you trust the file, load it with keras.saving.load_model and pass the model."
 
