@@ -13,6 +13,7 @@ from typing import Any
 import keras
 
 from ramet._build.fresh import build_like, inherit_parent_path
+from ramet._build.pending import PendingChanges
 from ramet._build.rebuild import Steps, arguments_of, rebuild, run_steps
 from ramet._copy import copy_model
 from ramet._keras import locations_below, structure
@@ -61,7 +62,8 @@ class Replacements:
             return (yield self._replace_held(model, twin))
         swap = _Swap(self, function, twin_function)
         inputs = structure.inputs_of(twin_function) if inputs is None else inputs
-        return (yield rebuild(twin, inputs, call_op=swap.call if self.call_function else None, swap=swap))
+        call_op = swap.call if self.call_function else None
+        return (yield rebuild(twin, inputs, call_op=call_op, changes=PendingChanges(swap=swap)))
 
     def _replace_one(self, op: Any, held: Any) -> Steps:
         result = self.function(op)
@@ -94,7 +96,7 @@ class Replacements:
             build_like(new, inner)
             if new is not held:
                 replace[id(held)] = new
-        return copy_model(result, share=_state_of(result), replace=replace) if replace else result
+        return _with_parts(result, replace) if replace else result
 
     def _without_original_layers(self, result: Any) -> Any:
         """Return a new wrapper around a layer of the original with the layer's counterpart; models are left to the user."""
@@ -102,7 +104,7 @@ class Replacements:
         replace = {id(op): self._counterparts[id(op)] for op in ops if id(op) in self._counterparts}
         if not replace or any(structure.function_of(op) is not None for op in ops):
             return result
-        return copy_model(result, share=_state_of(result), replace=replace)
+        return _with_parts(result, replace)
 
 
 class _Swap(dict[int, Any]):
@@ -117,9 +119,6 @@ class _Swap(dict[int, Any]):
             for op, twin_op in zip(function.operations, twin_function.operations, strict=True)
             if id(twin_op) not in self._mask_ops
         }
-
-    def __bool__(self) -> bool:
-        return True  # it is filled later
 
     def call(self, op: Any, *args: Any, **kwargs: Any) -> Any:
         """Make one call with the user's function, unless the op only serves a mask that Keras found."""
@@ -145,6 +144,11 @@ def _ops_of_found_masks(function: Any) -> set[int]:
     return found
 
 
+def _with_parts(layer: Any, replace: dict[int, Any]) -> Any:
+    """Return a layer on the same variables with other layers inside it."""
+    return copy_model(layer, share=structure.with_values(layer.variables), replace=replace)
+
+
 class _PlainFunction:
     """A function that is called instead of a layer, under the layer's name."""
 
@@ -156,21 +160,17 @@ class _PlainFunction:
         return self.function(*args, **kwargs)
 
 
-def _state_of(layer: Any) -> list[Any]:
-    return [part for v in layer.variables for part in (v, structure.value_of(v)) if part is not None]
+def described(value: Any) -> str:
+    """Return the words for an argument of a wrong type, in messages."""
+    return f"the class {value.__name__}" if isinstance(value, type) else f"an object of class {type(value).__name__}"
 
 
 def _not_a_layer(op: Any, result: Any) -> ArgumentError:
-    if isinstance(result, type):
-        found = f"the class {result.__name__}"
-    elif isinstance(result, _PlainFunction):
-        found = "a function for a layer that is held by another layer"
-    else:
-        found = f"an object of class {type(result).__name__}"
+    held = isinstance(result, _PlainFunction)
     return ArgumentError(
         f"Cannot clone '{structure.name_of(op)}': clone_function did not return a layer.",
         expected="a layer, a model or an operation",
-        found=found,
+        found="a function for a layer that is held by another layer" if held else described(result),
         fix="return a layer for every layer; return the given layer to keep it.",
         path=op.name,
     )

@@ -83,10 +83,9 @@ def clone(
             reinitialize(root, seed=seed)
     if inputs is None:
         return twin  # type: ignore[no-any-return]  # a twin has the class of its original
-    own = structure.inputs_of(structure.function_of(twin))
     # Layers create ops for masks while they are called; these must not use up names.
     with keep_name_counters(), foreign_errors("rebuild", f"'{structure.name_of(model)}' on other inputs", RebuildError):
-        return run_steps(rebuild(twin, new_inputs(twin, own, inputs, original=model)))  # type: ignore[no-any-return]
+        return run_steps(rebuild(twin, new_inputs(twin, inputs, original=model)))  # type: ignore[no-any-return]
 
 
 def _check_call_graph(model: Any) -> None:
@@ -110,8 +109,7 @@ def _state(root: Any, *, seeded: bool) -> list[Any]:
     """Return the variables of a model or layer and their values, without generators that get a new seed."""
     if not isinstance(root, keras.Layer):
         return []
-    variables = root.weights if seeded else root.variables
-    return [part for variable in variables for part in (variable, structure.value_of(variable)) if part is not None]
+    return structure.with_values(root.weights if seeded else root.variables)
 
 
 def _roots(model: Any) -> list[Any]:

@@ -69,7 +69,7 @@ def _part(model: Any, ends: Any, starts: Any) -> Any:
     flat_starts = [] if starts is None else keras.tree.flatten(starts)
     for point in (*flat_ends, *flat_starts):
         opened.enter(point.path)
-    run_steps(opened.open())
+    run_steps(opened.open(structure.function_of(twin)))
     found = {id(point): opened.tensor_at(point) for point in flat_ends}
     tensors = keras.tree.map_structure(lambda point: found[id(point)], ends)
     if starts is None:
@@ -210,7 +210,7 @@ def _start_in_the_middle(
         args, kwargs = arguments_of(call, replaced)
         path = structure.name_of(call.operation)
         with foreign_errors("cut", f"'{twin.name}' through '{path}'", RebuildError, path):
-            made = _tensors_in(call.operation(*args, **kwargs))
+            made = structure.tensors_in(call.operation(*args, **kwargs))
         for old, new in zip(call.outputs, made, strict=True):
             if id(old) not in new_inputs:
                 replaced[id(old)] = new
@@ -225,7 +225,7 @@ def _calls_between(twin: Any, starts: list[tuple[_Point, Any]], ends: list[tuple
     for end, tensors in ends:
         reached: set[int] = set()
         seen: set[int] = set()
-        waiting: list[tuple[Any, bool]] = [(tensor, False) for tensor in _tensors_in(tensors)]
+        waiting: list[tuple[Any, bool]] = [(tensor, False) for tensor in structure.tensors_in(tensors)]
         while waiting:
             item, done = waiting.pop()
             if done:
@@ -277,26 +277,22 @@ def _model_between(twin: Any, outputs: Any, lifted: dict[int, str], inputs: Any 
 
     `lifted` are the paths of layers taken out of nested models: they are renamed if another layer has the same name.
     """
-    needed: dict[int, Any] = {}
-    waiting = keras.tree.flatten(outputs)
-    while waiting:
-        call = structure.producing_call(waiting.pop())
-        if call is not None and id(call) not in needed:
-            needed[id(call)] = call
-            waiting.extend(call.input_tensors)
+    ends = map(structure.producing_call, keras.tree.flatten(outputs))
+    calls = structure.reachable(ends, lambda call: map(structure.producing_call, call.input_tensors))
+    needed = set(map(id, calls))
     if inputs is None:
         inputs = structure.inputs_of(structure.function_of(twin))
         flat = keras.tree.flatten(inputs)
         used = [tensor for tensor in flat if id(structure.producing_call(tensor)) in needed]
         if len(used) != len(flat):
             inputs = used[0] if len(used) == 1 else used
-    ops = list({id(call.operation): call.operation for call in needed.values()}.values())
+    ops = structure.once(call.operation for call in calls)
     names = Counter(structure.name_of(op) for op in ops)
     for op in ops:
         if names[structure.name_of(op)] > 1 and id(op) in lifted:
             rewire.set_name(op, lifted[id(op)].replace("/", "_"))
-    kept = needed.keys() | calls_inside(ops)
-    rewire.forget_calls(ops, {id(call) for op in ops for call in structure.calls_made(op)} - kept)
+    made = {id(call) for op in ops for call in structure.calls_made(op)}
+    rewire.forget_calls(ops, made - needed - calls_inside(ops))
     with keep_name_counters():
         return keras.Model(inputs, outputs, name=twin.name)
 
@@ -312,42 +308,35 @@ class _OpenedGraph:
         self.model = model
         self.replaced: dict[int, Any] = {}  # by the id of a tensor that was computed again, the new one
         self.lifted: dict[int, str] = {}  # by the id of an op taken out of a nested model, its path
-        self._entered: dict[int, tuple[Any, str]] = {}
-        self._targets: dict[str, list[Any]] = {}
+        self._entered: dict[int, str] = {}  # by the id of a call of a nested model to open, its path
+        self._targets: dict[str, tuple[Any, list[str]]] = {}  # by path, the call there, and the rest inside a wrapper
 
     def enter(self, path: str) -> None:
         """Find the calls on a path, and mark the nested models to open."""
         function, parts = structure.function_of(self.model), path.split("/")
         calls: list[Any] = []
-        for depth, part in enumerate(parts):
-            if function is None:
-                # After a wrapper, the rest stays text: a path inside the model that the wrapper holds.
-                calls += parts[depth:]
-                break
-            calls.append(_call_at(self.model, function, part, path))
+        while function is not None and len(calls) < len(parts):
+            calls.append(_call_at(self.model, function, parts[len(calls)], path))
             function = structure.function_of(calls[-1].operation)
-        found = [call for call in calls if not isinstance(call, str)]
-        for depth, call in enumerate(found[:-1]):
-            self._entered[id(call)] = (call, "/".join(parts[: depth + 1]))
-        self._targets[path] = calls
+        for depth, call in enumerate(calls[:-1]):
+            self._entered[id(call)] = "/".join(parts[: depth + 1])
+        self._targets[path] = calls[-1], parts[len(calls) :]
 
     def tensor_at(self, point: _Point) -> Any:
         """Return the outputs of the call at a point."""
-        calls = self._targets[point.path]
-        inside = [part for part in calls if isinstance(part, str)]
-        call = calls[len(calls) - len(inside) - 1]
+        call, inside = self._targets[point.path]
         if inside:
             return self._through_wrapper(call, inside, point.path)
-        outputs = [self.replaced.get(id(tensor), tensor) for tensor in call.outputs]
+        outputs = self._successors(call.outputs)
         if point.index is not None:
             return outputs[point.index]
         return outputs[0] if len(outputs) == 1 else outputs
 
-    def open(self) -> Steps:
-        """Make the calls inside every nested model that was entered, and then those that depend on them."""
-        return self._open_graph(structure.function_of(self.model))
+    def _successors(self, tensors: Any) -> list[Any]:
+        return [self.replaced.get(id(tensor), tensor) for tensor in tensors]
 
-    def _open_graph(self, function: Any, path: str = "") -> Steps:
+    def open(self, function: Any, path: str = "") -> Steps:
+        """Make the calls inside every nested model of a graph that was entered, and then those that depend on them."""
         if not self._entered:
             return
         for call in sort_calls(structure.calls_of(function)):
@@ -355,18 +344,17 @@ class _OpenedGraph:
                 yield self._open_call(call)
             elif not call.is_input and any(id(tensor) in self.replaced for tensor in call.input_tensors):
                 args, kwargs = arguments_of(call, self.replaced)
-                made = _tensors_in(call.operation(*args, **kwargs))
+                made = structure.tensors_in(call.operation(*args, **kwargs))
                 self.replaced.update(zip(map(id, call.outputs), made, strict=True))
                 if path:
                     self.lifted[id(call.operation)] = f"{path}/{structure.name_of(call.operation)}"
 
     def _open_call(self, call: Any) -> Steps:
-        inner, path = structure.function_of(call.operation), self._entered[id(call)][1]
-        given = _tensors_in(call.arguments.args or call.arguments.kwargs)
-        given = [self.replaced.get(id(tensor), tensor) for tensor in given]
-        self.replaced.update(zip(map(id, _tensors_in(structure.inputs_of(inner))), given, strict=False))
-        yield self._open_graph(inner, path.partition("#")[0])
-        results = [self.replaced.get(id(tensor), tensor) for tensor in _tensors_in(structure.outputs_of(inner))]
+        inner = structure.function_of(call.operation)
+        given = self._successors(structure.tensors_in(call.arguments.args or call.arguments.kwargs))
+        self.replaced.update(zip(map(id, structure.tensors_in(structure.inputs_of(inner))), given, strict=False))
+        yield self.open(inner, self._entered[id(call)].partition("#")[0])
+        results = self._successors(structure.tensors_in(structure.outputs_of(inner)))
         self.replaced.update(zip(map(id, call.outputs), results, strict=True))
 
     def _through_wrapper(self, call: Any, inside: list[str], path: str) -> Any:
@@ -383,10 +371,6 @@ class _OpenedGraph:
         rest = "/".join(inside[1:] if inside[0] == inner.name else inside)
         args, kwargs = arguments_of(call, self.replaced)
         return keras.layers.TimeDistributed(cut(inner, rest) if rest else inner, name=wrapper.name)(*args, **kwargs)
-
-
-def _tensors_in(values: Any) -> list[Any]:
-    return [value for value in keras.tree.flatten(values) if isinstance(value, keras.KerasTensor)]
 
 
 def _call_at(model: Any, function: Any, part: str, path: str) -> Any:

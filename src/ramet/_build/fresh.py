@@ -15,7 +15,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from ramet._keras import draw_from_seed, keep_name_counters, names, quantization, structure, suppress_config_warnings
+from ramet._keras import draw_from_seed, keep_name_counters, layers, names, quantization, structure, suppress_config_warnings
 from ramet.errors import CannotCopyError, foreign_errors
 
 
@@ -49,9 +49,8 @@ def build_like(new: Any, old: Any, config: dict[str, Any] | None = None) -> None
 def inherit_parent_path(new: Any, *olds: Any) -> None:
     """Let the variable paths of a new, unbuilt layer begin as those of the layer it replaces."""
     if isinstance(new, keras.Layer) and not new.built and getattr(new, names.PARENT_PATH) is None:
-        paths = [path for old in olds if (path := getattr(old, names.PARENT_PATH, None)) is not None]
-        if paths:
-            setattr(new, names.PARENT_PATH, paths[0])
+        paths = (getattr(old, names.PARENT_PATH, None) for old in olds)
+        setattr(new, names.PARENT_PATH, next((path for path in paths if path is not None), None))
 
 
 def reinitialize(model: Any, *, seed: int | None) -> None:
@@ -76,54 +75,62 @@ def _fresh_pairs(model: Any, seed: int | None) -> list[tuple[Any, Any]]:
         if hasattr(op, "adapt"):  # learned from data: kept
             continue
         inside = [(layer, f"{path}/{structure.name_of(layer)}") for layer in structure.layers_of(op)]
-        if isinstance(op, keras.Model) and not _own_weights(op):
+        if isinstance(op, keras.Model) and not layers.own_variables(op):
             waiting.extend(inside)
             continue
         if not op.weights:
             continue
         _check_not_quantized(op, path)
-        made = _recreate(op) if seed is None else _recreate_from_seed(op, path, seed)
-        if isinstance(made, list):
-            seen.update(map(id, _all_layers(op)))
-            pairs.extend((old, keras.ops.convert_to_numpy(new)) for old, new in made)
-        elif _own_weights(op) or not inside:
-            raise _cannot_recreate(op, path, made) from (made if isinstance(made, Exception) else None)
-        else:
-            waiting.extend(inside)
+        try:
+            made = _recreate(op) if seed is None else _recreate_from_seed(op, path, seed)
+        except _CannotRecreateError as error:
+            if inside and not layers.own_variables(op):
+                waiting.extend(inside)
+                continue
+            name = type(op).__name__
+            raise CannotCopyError(
+                f"Cannot give '{path}' fresh weights: {name} cannot be created from its config.",
+                found=str(error),
+                fix=f"give {name} a get_config() that contains every argument, or clone with weights='copy'.",
+                path=path,
+            ) from error.__cause__
+        seen.update(map(id, structure.layer_tree(op)))
+        pairs.extend((old, keras.ops.convert_to_numpy(new)) for old, new in made)
     return pairs
 
 
-def _recreate(layer: Any) -> list[tuple[Any, Any]] | str | Exception:
-    """Return each weight with its counterpart in a layer created from the config, or the reason why that failed."""
+class _CannotRecreateError(Exception):
+    """The reason why a layer cannot be created again from its config."""
+
+
+def _recreate(layer: Any) -> list[tuple[Any, Any]]:
+    """Return each weight with its counterpart in a layer created from the config."""
     try:
         with suppress_config_warnings():
             made = type(layer).from_config(layer.get_config())
         build_like(made, layer)
-    except Exception as error:  # noqa: BLE001  # a user's class may raise anything
-        return error
+    except Exception as error:  # a user's class may raise anything
+        raise _CannotRecreateError(f"{type(error).__name__}: {' '.join(str(error).split())[:160]}") from error
     ours, theirs = _initialized_weights(layer), _initialized_weights(made)
     if [tuple(v.shape) for v in ours] != [tuple(v.shape) for v in theirs]:
-        return "a layer created from its config has other weights"
+        raise _CannotRecreateError("a layer created from its config has other weights")
     return list(zip(ours, theirs, strict=True))
 
 
-def _recreate_from_seed(layer: Any, path: str, seed: int) -> list[tuple[Any, Any]] | str | Exception:
+def _recreate_from_seed(layer: Any, path: str, seed: int) -> list[tuple[Any, Any]]:
     """Recreate a layer with all random generators set by the seed and the path.
 
     A user's layer is created twice: if the results differ, it uses a generator that cannot be seeded.
     """
 
-    def recreate() -> list[tuple[Any, Any]] | str | Exception:
+    def recreate() -> list[tuple[Any, Any]]:
         with seeded_randomness(zlib.crc32(f"{seed}/{path}".encode())):
             return _recreate(layer)
 
     first = recreate()
-    if not isinstance(first, list) or all(type(part).__module__.startswith("keras.") for part in _all_layers(layer)):
+    if all(type(part).__module__.startswith("keras.") for part in structure.layer_tree(layer)):
         return first
-    again = recreate()
-    if not isinstance(again, list):
-        return again
-    for (old, one), (_, other) in zip(first, again, strict=False):
+    for (old, one), (_, other) in zip(first, recreate(), strict=False):
         if keras.ops.convert_to_numpy(one).tobytes() != keras.ops.convert_to_numpy(other).tobytes():
             raise CannotCopyError(
                 f"Cannot give '{path}' fresh weights from a seed: '{old.name}' is different each time it is created.",
@@ -135,7 +142,7 @@ def _recreate_from_seed(layer: Any, path: str, seed: int) -> list[tuple[Any, Any
 
 
 def _check_not_quantized(op: Any, path: str) -> None:
-    for part in _all_layers(op):
+    for part in structure.layer_tree(op):
         mode = quantization.mode_of(part)
         if mode not in (None, "float8"):
             raise CannotCopyError(
@@ -146,42 +153,18 @@ def _check_not_quantized(op: Any, path: str) -> None:
             )
 
 
-def _own_weights(op: Any) -> list[Any]:
-    return [variable for variable, is_weight in structure.variables_of(op) if is_weight]
-
-
-def _all_layers(op: Any) -> list[Any]:
-    found, waiting = [], [op]
-    while waiting:
-        layer = waiting.pop()
-        found.append(layer)
-        waiting.extend(structure.layers_of(layer))
-    return found
-
-
 def _initialized_weights(layer: Any) -> list[Any]:
     """Return the weights of a layer without RNN states and without values learned from data."""
-    parts = _all_layers(layer)
+    parts = structure.layer_tree(layer)
     states = [getattr(part, "states", None) for part in parts if getattr(part, "stateful", False)]
     kept = {id(state) for state in keras.tree.flatten(states) if isinstance(state, keras.Variable)}
     kept |= {id(variable) for part in parts if hasattr(part, "adapt") for variable in part.weights}
     return [variable for variable in layer.weights if id(variable) not in kept]
 
 
-def _cannot_recreate(layer: Any, path: str, reason: str | Exception) -> CannotCopyError:
-    if isinstance(reason, Exception):
-        reason = f"{type(reason).__name__}: {' '.join(str(reason).split())[:160]}"
-    return CannotCopyError(
-        f"Cannot give '{path}' fresh weights: {type(layer).__name__} cannot be created from its config.",
-        found=reason,
-        fix=f"give {type(layer).__name__} a get_config() that contains every argument, or clone with weights='copy'.",
-        path=path,
-    )
-
-
 def _reset_state(model: Any, *, seeded: bool) -> None:
     """Reset RNN states, random generators, metrics and the optimizer."""
-    for layer in _all_layers(model):
+    for layer in structure.layer_tree(model):
         if getattr(layer, "stateful", False) and hasattr(layer, "reset_state"):
             layer.reset_state()
         for generator in () if seeded else structure.generators_of(layer):

@@ -21,16 +21,16 @@ _TAKES_STRINGS = (
 _TAKES_ONLY_STRINGS = (keras.layers.StringLookup, keras.layers.TextVectorization)
 
 
-def new_inputs(model: Any, reference: Any, given: Any, *, original: Any = None) -> Any:
-    """Return input tensors in the structure of `reference`, made from the given tensors or arrays.
+def new_inputs(model: Any, given: Any, *, original: Any) -> Any:
+    """Return input tensors in the structure of a twin's inputs, made from the given tensors or arrays.
 
     A `keras.Input` is used as it is; if it has no name of its own, it gets the old one. A tensor from inside another model
     becomes an input of the same shape and dtype with the old name; an array or a backend tensor becomes one called
     `input_wrapper_for_<old name>`. An input of the original counts as a tensor inside another model: if it were used as it
     is, it would belong to both graphs.
     """
-    function = structure.function_of(original)
-    taken = set() if function is None else {id(tensor) for tensor in function.inputs}
+    reference = structure.inputs_of(structure.function_of(model))
+    taken = {id(tensor) for tensor in structure.function_of(original).inputs}
     flat = keras.tree.flatten(reference)
     items = _in_order(model, reference, flat, given)
     made = {id(old): _input_for(model, old, item, taken) for old, item in zip(flat, items, strict=True)}
@@ -59,28 +59,31 @@ def _in_order(model: Any, reference: Any, flat: list[Any], given: Any) -> list[A
 
 
 def _input_for(model: Any, old: Any, item: Any, taken: set[int]) -> Any:
-    if isinstance(item, keras.KerasTensor):
-        _check_rank(model, old, tuple(item.shape))
-        _check_kind(model, old, item.dtype)
-        if structure.is_input_tensor(item) and id(item) not in taken:
-            structure.name_like(item, old)
-            return item
-        return structure.input_like(old, item.shape, item.dtype, sparse=structure.is_sparse(item))
-    if isinstance(item, np.ndarray) or keras.ops.is_tensor(item):
-        shape = tuple(item.shape)
-        _check_rank(model, old, shape)
-        dtype = _dtype_of(model, old, item)
-        _check_kind(model, old, dtype)
-        flags = {"sparse": old.sparse, "ragged": getattr(old, "ragged", False), "optional": structure.is_optional(old)}
-        kept = {flag: value for flag, value in flags.items() if value}
-        return keras.Input(batch_shape=(None, *shape[1:]), dtype=dtype, name=f"input_wrapper_for_{old.name}", **kept)
-    raise ArgumentError(
-        f"Cannot rebuild '{model.name}' on the input '{old.name}': the given object is not a tensor.",
-        expected="a keras.Input, a symbolic tensor, an array or a backend tensor",
-        found=f"an object of class {type(item).__name__}",
-        fix=f"pass keras.Input({tuple(old.shape[1:])}, dtype='{old.dtype}') or similar.",
-        path=old.name,
-    )
+    symbolic = isinstance(item, keras.KerasTensor)
+    if not (symbolic or isinstance(item, np.ndarray) or keras.ops.is_tensor(item)):
+        raise ArgumentError(
+            f"Cannot rebuild '{model.name}' on the input '{old.name}': the given object is not a tensor.",
+            expected="a keras.Input, a symbolic tensor, an array or a backend tensor",
+            found=f"an object of class {type(item).__name__}",
+            fix=f"pass keras.Input({tuple(old.shape[1:])}, dtype='{old.dtype}') or similar.",
+            path=old.name,
+        )
+    if len(item.shape) != len(old.shape):
+        raise ArgumentError(
+            f"Cannot rebuild '{model.name}' on the input '{old.name}': it needs {len(old.shape)} dimensions.",
+            expected=f"a shape like {tuple(old.shape)}, including the batch",
+            found=f"the shape {tuple(item.shape)}",
+            fix="pass an input with as many dimensions; keras.Input(shape) adds the batch itself.",
+            path=old.name,
+        )
+    dtype = item.dtype if symbolic else _dtype_of(model, old, item)
+    _check_kind(model, old, dtype)
+    if not symbolic:
+        return structure.input_like(old, (None, *item.shape[1:]), dtype, name=f"input_wrapper_for_{old.name}")
+    if structure.is_input_tensor(item) and id(item) not in taken:
+        structure.name_like(item, old)
+        return item
+    return structure.input_like(old, item.shape, dtype, sparse=structure.is_sparse(item))
 
 
 def _dtype_of(model: Any, old: Any, item: Any) -> str:
@@ -95,17 +98,6 @@ def _dtype_of(model: Any, old: Any, item: Any) -> str:
             fix="convert the array first.",
             path=old.name,
         ) from None
-
-
-def _check_rank(model: Any, old: Any, shape: tuple[Any, ...]) -> None:
-    if len(shape) != len(old.shape):
-        raise ArgumentError(
-            f"Cannot rebuild '{model.name}' on the input '{old.name}': it needs {len(old.shape)} dimensions.",
-            expected=f"a shape like {tuple(old.shape)}, including the batch",
-            found=f"the shape {shape}",
-            fix="pass an input with as many dimensions; keras.Input(shape) adds the batch itself.",
-            path=old.name,
-        )
 
 
 def _check_kind(model: Any, old: Any, dtype: str) -> None:
@@ -132,8 +124,7 @@ def _check_kind(model: Any, old: Any, dtype: str) -> None:
 
 
 def _is_plain_keras_op(op: Any) -> bool:
-    from_keras = type(op).__module__.partition(".")[0] == "keras"
-    return from_keras and not isinstance(op, keras.layers.Lambda | keras.layers.Wrapper | keras.Model)
+    return structure.is_from_keras(op) and not isinstance(op, keras.layers.Lambda | keras.layers.Wrapper | keras.Model)
 
 
 def _wrong_inputs(model: Any, reason: str, names: list[str]) -> ArgumentError:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import keras
 
 from ramet._arguments import check_choice
-from ramet._build.clone_function import CloneFunction, Replacements, UserCall
+from ramet._build.clone_function import CloneFunction, Replacements, UserCall, described
 from ramet._build.cloning import WEIGHTS, clone
 from ramet._build.fresh import seeded_randomness
 from ramet._build.inputs import new_inputs
@@ -74,8 +74,7 @@ def clone_model(
             if given is not None:
                 result = _built_on(result, given, call)
         else:
-            own = structure.inputs_of(structure.function_of(twin))
-            inputs = own if given is None else new_inputs(twin, own, given, original=model)
+            inputs = None if given is None else new_inputs(twin, given, original=model)
             result = run_steps(replacements.rebuild(model, inputs))
     if clone_function is not None:
         result = _with_original_weights(result, replacements, model, weights)
@@ -87,7 +86,7 @@ def clone_model(
 def _check_arguments(model: Any, input_tensors: Any, clone_function: Any, call_function: Any, weights: Any) -> None:
     if not isinstance(model, keras.Model):
         raise NotAModelError(
-            f"Cannot clone {_described(model)}: it is not a model.",
+            f"Cannot clone {described(model)}: it is not a model.",
             expected="a keras model",
             fix="pass a model; ramet.clone also takes layers, optimizers and metrics.",
         )
@@ -95,7 +94,7 @@ def _check_arguments(model: Any, input_tensors: Any, clone_function: Any, call_f
         if value is not None and not callable(value):
             raise ArgumentError(
                 f"Cannot clone '{model.name}': {name} is not a function.",
-                found=_described(value),
+                found=described(value),
                 fix=f"pass a function as {name}, or leave it out.",
             )
     check_choice("clone", "weights", weights, WEIGHTS)
@@ -150,7 +149,7 @@ def _single_input(model: Any, given: Any) -> Any:
         raise ArgumentError(
             f"Cannot rebuild '{model.name}' on this input: the given object is not a tensor.",
             expected="a keras.Input, a symbolic tensor, an array or a backend tensor",
-            found=_described(flat[0]),
+            found=described(flat[0]),
             fix="pass keras.Input(shape).",
         )
     return flat
@@ -203,9 +202,8 @@ def _with_original_weights(result: Any, replacements: Replacements, model: Any, 
                 new.finalize_state()
     if weights == "share" and pairs:
         kept = [v for v in result.variables if id(v) not in pairs] + [old for old, _ in pairs.values()]
-        values = [structure.value_of(v) for v in kept]
         replace = {id(variable): old for old, variable in pairs.values()}
-        return copy_model(result, share=[*kept, *(value for value in values if value is not None)], replace=replace)
+        return copy_model(result, share=structure.with_values(kept), replace=replace)
     return result
 
 
@@ -223,7 +221,3 @@ def _renew_optimizer(model: Any, *, reset: bool) -> None:
         return
     with keep_name_counters():
         training.set_optimizer(model, training.recreate_optimizer(optimizer))
-
-
-def _described(value: Any) -> str:
-    return f"the class {value.__name__}" if isinstance(value, type) else f"an object of class {type(value).__name__}"

@@ -118,7 +118,7 @@ class InputOrigins:
             return self._misfit(call, op, arguments, error, path)
         kind = "layer" if isinstance(op, keras.Layer) else "operation"
         on = f" on the input{'s' if len(blamed) > 1 else ''} {_enumerate(blamed)}" if blamed else ""
-        shapes = [str(tuple(t.shape)) for t in keras.tree.flatten(arguments) if isinstance(t, keras.KerasTensor)]
+        shapes = [str(tuple(tensor.shape)) for tensor in structure.tensors_in(arguments)]
         return RebuildError(
             f"Cannot {self._verb} '{self._model}'{on}: the {kind} '{path}' refused its arguments.",
             found=f"{_enumerate(shapes)} at '{path}'; {type(error).__name__}: {_key_line(error)}",
@@ -128,7 +128,7 @@ class InputOrigins:
 
     def _misfit(self, call: Any, op: Any, arguments: Any, error: Exception, path: str) -> DoesNotFitError:
         """Return the error for an op that does not fit what an edit placed before it or in its place."""
-        tensors = [t for t in keras.tree.flatten(arguments) if isinstance(t, keras.KerasTensor)]
+        tensors = structure.tensors_in(arguments)
         producer = _producer(tensors[0]) if len(tensors) == 1 else None
         same = op is call.operation
         return DoesNotFitError(

@@ -64,7 +64,7 @@ class CallChange:
         if self.instead is not None:
             outputs = self.instead(successor, args, kwargs)
         elif self.keep is not None:
-            tensors = [one for one in keras.tree.flatten((args, kwargs)) if isinstance(one, keras.KerasTensor)]
+            tensors = structure.tensors_in((args, kwargs))
             kept = [tensors[index] for index in self.keep]
             outputs = kept[0] if len(kept) == 1 else kept
         else:

@@ -56,6 +56,11 @@ def lost_axis(reason: str) -> Axis:
     return Axis(lost=reason)
 
 
+def combined(axis: Axis, reason: str) -> Axis:
+    """Return an axis along which an operation combines or moves positions: changed ones are lost."""
+    return axis if axis.same else lost_axis(axis.lost or reason)
+
+
 def _resized_axis(old: int | None, new: int | None, policy: str) -> Axis:
     """Return an input axis of another size, with the old positions that the policy takes for each new one."""
     if old == new:

@@ -17,34 +17,14 @@ import keras
 import numpy as np
 from keras import layers
 
-from ramet._build.positions import SAME, Array, Axis, TrackedTensor, lost_axis
+from ramet._build.positions import SAME, Array, Axis, TrackedTensor, combined, lost_axis
 from ramet._keras import structure
 
-# Layers and operations that work elementwise.
-_ELEMENTWISE = (
-    layers.ReLU,
-    layers.LeakyReLU,
-    layers.ELU,
-    layers.Dropout,
-    layers.SpatialDropout1D,
-    layers.SpatialDropout2D,
-    layers.SpatialDropout3D,
-    layers.GaussianNoise,
-    layers.GaussianDropout,
-    layers.AlphaDropout,
-    layers.Identity,
-    layers.ActivityRegularization,
-    layers.Add,
-    layers.Subtract,
-    layers.Multiply,
-    layers.Average,
-    layers.Maximum,
-    layers.Minimum,
-)
-_ELEMENTWISE_FUNCTIONS = frozenset(
+# The classes of Keras' layers and operations, and its activations, that work elementwise.
+_ELEMENTWISE_LAYERS = frozenset(
     (  # noqa: SIM905
-        "relu relu6 leaky_relu elu selu silu swish gelu sigmoid hard_sigmoid hard_silu hard_swish tanh "
-        "softplus softsign mish exponential linear log_sigmoid celu"
+        "ReLU LeakyReLU ELU Dropout SpatialDropout1D SpatialDropout2D SpatialDropout3D GaussianNoise GaussianDropout "
+        "AlphaDropout Identity ActivityRegularization Add Subtract Multiply Average Maximum Minimum"
     ).split()
 )
 _ELEMENTWISE_OPS = frozenset(
@@ -52,6 +32,12 @@ _ELEMENTWISE_OPS = frozenset(
         "Add Subtract Multiply Divide TrueDivide Maximum Minimum Negative Abs Absolute Square Sqrt Exp Log "
         "Relu Relu6 LeakyRelu Elu Selu Silu Gelu Sigmoid HardSigmoid HardSilu Tanh Softplus Softsign Clip "
         "Cast Identity"
+    ).split()
+)
+_ELEMENTWISE_FUNCTIONS = frozenset(
+    (  # noqa: SIM905
+        "relu relu6 leaky_relu elu selu silu swish gelu sigmoid hard_sigmoid hard_silu hard_swish tanh "
+        "softplus softsign mish exponential linear log_sigmoid celu"
     ).split()
 )
 # Layers that combine positions in space and keep channels apart; the second group combines all positions.
@@ -85,7 +71,7 @@ def known_output_axes(op: Any, axes: list[tuple[Axis, ...]]) -> tuple[tuple[Axis
             after = [SAME] * len(rest) if op.keepdims else []
         else:
             reason = f"'{op.name}' combines or moves positions along a resized axis"
-            after = [axis if axis.same else lost_axis(axis.lost or reason) for axis in rest]
+            after = [combined(axis, reason) for axis in rest]
         return ((given[0], channel, *after) if first else (given[0], *after, channel),)
     return None
 
@@ -93,9 +79,8 @@ def known_output_axes(op: Any, axes: list[tuple[Axis, ...]]) -> tuple[tuple[Axis
 def _is_elementwise(op: Any) -> bool:
     if type(op) is layers.Activation:
         return getattr(op.activation, "__name__", "") in _ELEMENTWISE_FUNCTIONS
-    if isinstance(op, keras.Layer):
-        return type(op) in _ELEMENTWISE
-    return structure.is_from_keras(op) and type(op).__name__ in _ELEMENTWISE_OPS
+    known = _ELEMENTWISE_LAYERS if isinstance(op, keras.Layer) else _ELEMENTWISE_OPS
+    return structure.is_from_keras(op) and type(op).__name__ in known
 
 
 def _merge_known(op: Any, found: list[Axis]) -> Axis:
@@ -122,7 +107,12 @@ def propagate(
     if sum(math.prod(one.old) + math.prod(one.new) for one in inputs) > _LIMIT:
         return None
     moved = _moved(run, inputs, policy, what)
-    return moved if moved is not None else _computed(run, inputs, dtypes, what, policy)
+    if moved is not None:
+        return moved
+    try:
+        return _computed(run, inputs, dtypes, what, policy)
+    except _CannotRunError:
+        return None
 
 
 def _moved(run: Run, inputs: list[TrackedTensor], policy: str, what: str) -> list[TrackedTensor] | None:
@@ -210,11 +200,9 @@ def _axis(index: int, before: Array, after: Array, inputs: list[TrackedTensor], 
             return lost_axis(f"'{what}' takes values from other inputs than before")
         if ours.any():
             found.append(_axis_of(axes, [one[:, ours] for one in old], [one[:, theirs] for one in new], policy, what))
-    return (
-        found[0]
-        if len({one.key() for one in found}) == 1
-        else lost_axis(f"'{what}' places different positions side by side")
-    )
+    if len({one.key() for one in found}) == 1:
+        return found[0]
+    return lost_axis(f"'{what}' places different positions side by side")
 
 
 def _axis_of(axes: list[Axis], old: list[Array], new: list[Array], policy: str, what: str) -> Axis:
@@ -227,9 +215,9 @@ def _axis_of(axes: list[Axis], old: list[Array], new: list[Array], policy: str, 
         return lost_axis(f"'{what}' returns another number of values along this axis")
     if all(axes[n].same and np.array_equal(old[n], new[n]) for n in varying):
         return SAME
-    if not all(_alike_across(one[number]) for number in varying for one in (old, new)):
+    if any(np.any(one[number] != one[number][:, :1]) for number in varying for one in (old, new)):
         return lost_axis(f"'{what}' merges several axes into one in another way than before")
-    return _combined(
+    return _product(
         [axes[n] for n in varying], [old[n][:, 0] for n in varying], [new[n][:, 0] for n in varying], policy, what
     )
 
@@ -242,12 +230,7 @@ def _varies(coordinate: Array) -> bool:
     return bool(np.any(low < high))
 
 
-def _alike_across(coordinate: Array) -> bool:
-    """Return whether a coordinate depends on the first axis alone."""
-    return bool(np.all(coordinate == coordinate[:, :1]))
-
-
-def _combined(axes: list[Axis], old: list[Array], new: list[Array], policy: str, what: str) -> Axis:
+def _product(axes: list[Axis], old: list[Array], new: list[Array], policy: str, what: str) -> Axis:
     """Return an axis made of several axes: a position there is a position on each of them."""
     length, count = len(old[0]) if old else 1, len(new[0]) if new else 1
     sizes = [
@@ -316,33 +299,24 @@ def _computed(
     run: Run, inputs: list[TrackedTensor], dtypes: list[str], what: str, policy: str
 ) -> list[TrackedTensor] | None:
     """Return the outputs of an operation that computes, after trying out which positions depend on which."""
-    sides = [_Trial(run, [getattr(one, side) for one in inputs], dtypes) for side in ("old", "new")]
-    if any(side.outputs is None for side in sides):
-        return None
-    old, new = sides
-    assert old.outputs is not None
-    assert new.outputs is not None
-    if len(old.outputs) != len(new.outputs) or any(
-        a.ndim != b.ndim for a, b in zip(old.outputs, new.outputs, strict=True)
-    ):
+    old, new = (_Trial(run, [getattr(one, side) for one in inputs], dtypes) for side in ("old", "new"))
+    if [output.ndim for output in old.outputs] != [output.ndim for output in new.outputs]:
         return None
     axes = [[SAME] * output.ndim for output in old.outputs]
     for number, one in enumerate(inputs):
         for place, axis in enumerate(one.axes):
             if axis.same:
                 continue
-            before, after = old.dependence(number, place), new.dependence(number, place)
-            if before is None or after is None:
-                return None
-            if policy == "pad" and axis.sources is not None and not _carried(before, after):
+            both = zip(old.dependence(number, place), new.dependence(number, place), strict=True)
+            kinds = [list(map(_kind, before, after)) for before, after in both]
+            # An axis of each output must keep the positions apart.
+            if policy == "pad" and axis.sources is not None and not all("carried" in kind for kind in kinds):
                 raise CombinesPaddingError(place)
-            for output, (ours, theirs) in enumerate(zip(before, after, strict=True)):
-                for k in range(len(axes[output])):
-                    kind = _kind(ours[k], theirs[k])
-                    if kind == "none":
-                        continue
-                    reached = axis if kind == "carried" else lost_axis(f"'{what}' combines positions along this axis")
-                    axes[output][k] = _merged(axes[output][k], reached, what)
+            for mine, kind in zip(axes, kinds, strict=True):
+                for k in range(len(mine)):
+                    if kind[k] != "none":
+                        lost = lost_axis(f"'{what}' combines positions along this axis")
+                        mine[k] = _merged(mine[k], axis if kind[k] == "carried" else lost, what)
     found = []
     for earlier, later, mine in zip(old.outputs, new.outputs, axes, strict=True):
         for k, (a, b) in enumerate(zip(earlier.shape, later.shape, strict=True)):
@@ -360,14 +334,6 @@ class CombinesPaddingError(Exception):
         self.axis = axis
 
 
-def _carried(before: list[list[str]], after: list[list[str]]) -> bool:
-    """Return whether each output has an axis that keeps the positions apart."""
-    return all(
-        any(_kind(ours, theirs) == "carried" for ours, theirs in zip(old, new, strict=True))
-        for old, new in zip(before, after, strict=True)
-    )
-
-
 def _kind(old: str, new: str) -> str:
     """Return how an output axis depends on an input axis in both shapes. An axis of length one gives no information."""
     if old == "one":
@@ -383,6 +349,10 @@ def _merged(one: Axis, other: Axis, what: str) -> Axis:
     return one if one.lost else lost_axis(f"'{what}' combines tensors whose positions changed in different ways")
 
 
+class _CannotRunError(Exception):
+    """An operation cannot be run on arrays of some shape, or returns other shapes for other values."""
+
+
 class _Trial:
     """An operation tried out on arrays of one shape: which positions of the outputs change with those of an input."""
 
@@ -392,34 +362,28 @@ class _Trial:
         self._arrays = [_random_values(random, shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
         self.outputs = self._try(self._arrays)
 
-    def _try(self, arrays: list[Array]) -> list[Array] | None:
+    def _try(self, arrays: list[Array]) -> list[Array]:
         try:
             return [np.asarray(output) for output in self._run(arrays)]
-        except Exception:  # noqa: BLE001  # a user's layer may raise anything
-            return None
+        except Exception as error:  # a user's layer may raise anything
+            raise _CannotRunError from error
 
-    def dependence(self, number: int, place: int) -> list[list[str]] | None:
+    def dependence(self, number: int, place: int) -> list[list[str]]:
         """Return, for each axis of each output, how its positions depend on those along one axis of an input.
 
         "carried": one by one. "none": all depend on each in the same way. "mixed": anything else. "one": the axis has one
         position only.
         """
-        array = self._arrays[number]
-        assert self.outputs is not None
-        size = array.shape[place]
+        size = self._arrays[number].shape[place]
         kinds: list[list[set[str]]] = [[set() for _ in output.shape] for output in self.outputs]
         for position in sorted({0, size // 2, size - 1}):
-            changed = self._changed(number, place, position)
-            if changed is None:
-                return None
-            for output, where in enumerate(changed):
+            for output, where in enumerate(self._changed(number, place, position)):
                 for k in range(where.ndim):
                     kinds[output][k].add(_pattern(np.moveaxis(where, k, 0), position, size))
         return [[kind.pop() if len(kind) == 1 else "mixed" for kind in of_output] for of_output in kinds]
 
-    def _changed(self, number: int, place: int, position: int) -> list[Array] | None:
+    def _changed(self, number: int, place: int, position: int) -> list[Array]:
         array = self._arrays[number]
-        assert self.outputs is not None
         found = [np.zeros(output.shape, bool) for output in self.outputs]
         changes = (1 - array,) if array.dtype.kind in "iub" else (array + 9.0, array - 9.0, -0.7 * array + 0.3)
         for change in changes:
@@ -427,8 +391,8 @@ class _Trial:
             where = (slice(None),) * place + (position,)
             other[where] = change[where].astype(array.dtype)
             outputs = self._try([*self._arrays[:number], other, *self._arrays[number + 1 :]])
-            if outputs is None or any(a.shape != b.shape for a, b in zip(outputs, self.outputs, strict=True)):
-                return None
+            if any(a.shape != b.shape for a, b in zip(outputs, self.outputs, strict=True)):
+                raise _CannotRunError
             found = [seen | (a != b) for seen, a, b in zip(found, outputs, self.outputs, strict=True)]
         return found
 
@@ -452,7 +416,6 @@ def _random_values(random: np.random.Generator, shape: tuple[int, ...], dtype: s
 def array_runner(op: Any, args: Any, kwargs: Any) -> tuple[Run, list[Any]]:
     """Return a function that runs an op on arrays instead of its tensors, and these tensors. Masks are left out."""
     kept = {name: value for name, value in kwargs.items() if "mask" not in name}
-    tensors = [value for value in keras.tree.flatten((args, kept)) if isinstance(value, keras.KerasTensor)]
 
     def run(arrays: list[Array]) -> list[Array]:
         values = iter(arrays)
@@ -469,4 +432,4 @@ def array_runner(op: Any, args: Any, kwargs: Any) -> tuple[Run, list[Any]]:
             for variable, value in before:
                 variable.assign(value)
 
-    return run, tensors
+    return run, structure.tensors_in((args, kept))

@@ -17,7 +17,17 @@ from ramet._build.origin import InputOrigins
 from ramet._build.pending import PendingChanges, accepted_arguments
 from ramet._build.weight_axes import check_sizes
 from ramet._graph import MaskKind
-from ramet._keras import computed_alike, keep_name_counters, mask_kinds, mask_owner, rewire, sort_calls, structure
+from ramet._keras import (
+    computed_alike,
+    keep_name_counters,
+    mask_kinds,
+    mask_owner,
+    recorded_mask,
+    rewire,
+    sort_calls,
+    structure,
+    taken_masks,
+)
 from ramet.errors import RametError, RebuildError
 
 # Makes one call: takes the op, its positional and its keyword arguments, and returns the outputs.
@@ -47,7 +57,6 @@ def rebuild(
     inputs: Any = None,
     *,
     call_op: CallOp | None = None,
-    swap: dict[int, Any] | None = None,
     origin: InputOrigins | None = None,
     changes: PendingChanges | None = None,
     spared: Set[int] = frozenset(),
@@ -71,12 +80,11 @@ def rebuild(
         inputs: Input tensors in the structure of its inputs: every call that depends on them is made again. Without
             them, only calls that the changes concern.
         call_op: Makes one call; by default the op is called.
-        swap: Ops to call instead of the twin's own, by id.
         origin: For a nested model, the inputs of the outermost model that its own inputs come from.
         changes: The changes at some calls.
         spared: The ids of calls that other graphs have, too, and that the ops therefore keep.
     """
-    changes = PendingChanges(swap={} if swap is None else swap) if changes is None else changes
+    changes = PendingChanges() if changes is None else changes
     function = structure.function_of(model)
     own = keras.tree.flatten(structure.inputs_of(function))
     given = own if inputs is None else keras.tree.flatten(inputs)
@@ -85,15 +93,12 @@ def rebuild(
     origin = InputOrigins.of_inputs(model, own, given, changes.verb) if origin is None else origin
     calls = sort_calls(structure.calls_of(function))  # this list also keeps the calls alive, and so their ids valid
     masks = _KeptMasks(calls, replaced)
-    stale = {
-        id(call)
-        for call in calls
-        if call.is_input and replaced.get(id(call.outputs[0]), call.outputs[0]) is not call.outputs[0]
-    }
     new_calls: dict[int, list[Any]] = {}  # by the id of an old call, the calls of the same op that replace it
 
     def successor(tensor: Any) -> Any:
         return replaced.get(id(tensor), tensor)
+
+    stale = {id(call) for call in calls if call.is_input and successor(call.outputs[0]) is not call.outputs[0]}
 
     for call in calls:
         concerned = changes.concerns(call)
@@ -139,9 +144,8 @@ def rebuild(
     ops = list(function.operations)
     rewire.forget_calls(ops, stale - spared - calls_inside(ops), new_calls)
     outputs = keras.tree.map_structure(successor, structure.outputs_of(function))
-    with keep_name_counters(), rewire.allow_unused_inputs(given), warnings.catch_warnings():
-        # Keras warned about dict keys that differ from the input names when the model was created.
-        warnings.simplefilter("ignore")
+    # Keras warned about dict keys that differ from the input names when the model was created.
+    with keep_name_counters(), rewire.allow_unused_inputs(given), warnings.catch_warnings(action="ignore"):
         donor = keras.Model(inputs, outputs)
     if not isinstance(model, keras.Sequential):
         rewire.adopt_graph(model, donor)
@@ -160,17 +164,8 @@ def calls_inside(ops: list[Any]) -> set[int]:
     A nested model that is called on its own input shares the call of that input; a layer that was cut out of a nested model
     may still be called in it.
     """
-    found: set[int] = set()
-    waiting, seen = list(ops), set(map(id, ops))
-    while waiting:
-        op = waiting.pop()
-        function = structure.function_of(op)
-        if function is not None:
-            found.update(map(id, structure.calls_of(function)))
-        parts = structure.ops_inside(op)
-        waiting.extend(part for part in parts if id(part) not in seen)
-        seen.update(map(id, parts))
-    return found
+    functions = map(structure.function_of, structure.reachable(ops, structure.ops_inside))
+    return {id(call) for function in functions if function is not None for call in structure.calls_of(function)}
 
 
 def arguments_of(call: Any, replaced: dict[int, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -265,18 +260,14 @@ class _KeptMasks:
         self._replaced = replaced
         self._position = {id(call): number for number, call in enumerate(calls)}
         self._call_of = {id(tensor): call for call in calls for tensor in call.outputs}
-        taken = (tensor for call in calls for tensor in call.input_tensors)
-        self._masks = [t for t in taken if t.dtype == "bool" and id(t) in self._call_of]
+        self._masks = taken_masks(calls)
 
     def keep(self, old: Any, new: Any) -> None:
         """Let a new tensor carry the mask of its predecessor, made again, if its own is made in the same way."""
         carried, found = structure.mask_of(old), structure.mask_of(new)
         if carried is None or found is None:
             return
-        recorded = carried
-        if id(carried) not in self._call_of:
-            # In a loaded model, the mask that a tensor carries is not the object that calls take.
-            recorded = next((other for other in self._masks if computed_alike(carried, other)), None)
+        recorded = recorded_mask(carried, self._call_of, self._masks)
         if recorded is None or not computed_alike(recorded, found, self._replaced):
             return
         needed = self._needed(recorded)
@@ -290,16 +281,13 @@ class _KeptMasks:
 
     def _needed(self, mask: Any) -> list[Any]:
         """Return the calls that a mask is made by and that have not been made again, in order."""
-        found: dict[int, Any] = {}
-        waiting = [mask]
-        while waiting:
-            tensor = waiting.pop()
-            call = self._call_of.get(id(tensor))
-            if call is None or call.is_input or id(tensor) in self._replaced or id(call) in found:
-                continue
-            found[id(call)] = call
-            waiting.extend(call.input_tensors)
-        return sorted(found.values(), key=lambda call: self._position[id(call)])
+
+        def makers(tensors: list[Any]) -> list[Any]:
+            made = [self._call_of.get(id(tensor)) for tensor in tensors if id(tensor) not in self._replaced]
+            return [call for call in made if call is not None and not call.is_input]
+
+        needed = structure.reachable(makers([mask]), lambda call: makers(call.input_tensors))
+        return sorted(needed, key=lambda call: self._position[id(call)])
 
     def _successor(self, value: Any) -> Any:
         return self._replaced.get(id(value), value) if isinstance(value, keras.KerasTensor) else value

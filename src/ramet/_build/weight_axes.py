@@ -6,17 +6,18 @@ user's layer, or for a subclass that overrides how it is built or called: its we
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import keras
 import numpy as np
 from keras import layers
 
-from ramet._build.positions import SAME, Axis, lost_axis, widened
+from ramet._build.positions import SAME, Axis, combined, lost_axis, widened
 from ramet._keras import structure
 
+R = TypeVar("R")
 Axes = tuple[Axis, ...]
 
 
@@ -42,11 +43,9 @@ class WeightAxis:
 class LayerEffect:
     """The result of a rule: the weight axes that depend on the input, and the axes of each output (None: unknown)."""
 
-    uses: tuple[WeightAxis, ...]
+    uses: list[WeightAxis]
     outputs: tuple[Axes, ...] | None
 
-
-Rule = Callable[[Any, list[Axes], str], LayerEffect | None]
 
 # The values in a new layer, for new positions.
 _NEUTRAL = {"gamma": 1.0, "moving_variance": 1.0, "variance": 1.0}
@@ -56,9 +55,14 @@ def effect_of_layer(layer: Any, axes: list[Axes], policy: str) -> LayerEffect | 
     """Return the effect of calling a layer on tensors with these axes, or None if there is no rule for it."""
     for cls in type(layer).__mro__:
         # The rule of a base class does not apply to a subclass that builds or calls in its own way.
-        if cls in _RULES or "build" in cls.__dict__ or "call" in cls.__dict__:
-            rule = _RULES.get(cls)
-            return None if rule is None or getattr(layer, "quantization_mode", None) else rule(layer, axes, policy)
+        known = cls in _RULES or cls in _RULES_FOR_SEVERAL
+        if known or "build" in cls.__dict__ or "call" in cls.__dict__:
+            if not known or getattr(layer, "quantization_mode", None):
+                return None
+            if cls in _RULES_FOR_SEVERAL:
+                return _RULES_FOR_SEVERAL[cls](layer, axes, policy)
+            (given,) = axes
+            return _RULES[cls](layer, given, policy)
     return None
 
 
@@ -68,9 +72,9 @@ def check_sizes(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> No
     Not every layer of Keras raises while a graph is made: recurrent layers, wrappers, attention and normalization do not, and
     the model fails, or broadcasts weights of length 1, when it runs.
     """
-    if not isinstance(layer, keras.Layer) or structure.function_of(layer) is not None or not layer.built:
+    if not isinstance(layer, keras.Layer) or structure.function_of(layer) is not None:
         return
-    if not layer.weights:
+    if not layer.built or not layer.weights:
         return
     # Each position corresponds to itself, so that the effect tells how many a weight would need.
     axes = [
@@ -94,27 +98,25 @@ def tensor_arguments(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     """Return the tensors that a layer is called on, in the order of its parameters, without masks."""
     named = structure.arguments_by_name(layer, args, kwargs)
     order = [name for name in structure.parameters_of(layer) if name in named]
-    values = [named[name] for name in order if "mask" not in name]
-    return [value for value in keras.tree.flatten(values) if isinstance(value, keras.KerasTensor)]
+    return structure.tensors_in([named[name] for name in order if "mask" not in name])
 
 
-def _held(layer: Any, *names: str) -> list[Any]:
-    return [variable for variable, is_weight in structure.variables_of(layer) if is_weight and variable.name in names]
+def _use(layer: Any, axis: int, positions: Axis, *names: str) -> list[WeightAxis]:
+    """Return one axis of the weights with these names, as far as the layer has them."""
+    held = [variable for variable, is_weight in structure.variables_of(layer) if is_weight]
+    return [
+        WeightAxis(one, axis % len(one.shape), positions, _NEUTRAL.get(name, 0.0))
+        for name in names
+        for one in held
+        if one.name == name
+    ]
 
 
-def _use(layer: Any, name: str, axis: int, positions: Axis) -> list[WeightAxis]:
-    found = _held(layer, name)
-    return [WeightAxis(one, axis % len(one.shape), positions, _NEUTRAL.get(name, 0.0)) for one in found]
+def _dense(layer: Any, given: Axes, policy: str) -> LayerEffect:
+    return LayerEffect(_use(layer, 0, given[-1], "kernel", "lora_kernel_a"), ((*given[:-1], SAME),))
 
 
-def _dense(layer: Any, axes: list[Axes], policy: str) -> LayerEffect:
-    (given,) = axes
-    uses = _use(layer, "kernel", 0, given[-1]) + _use(layer, "lora_kernel_a", 0, given[-1])
-    return LayerEffect(tuple(uses), ((*given[:-1], SAME),))
-
-
-def _einsum(layer: Any, axes: list[Axes], policy: str) -> LayerEffect | None:
-    (given,) = axes
+def _einsum(layer: Any, given: Axes, policy: str) -> LayerEffect | None:
     left, _, right = layer.equation.replace(" ", "").partition("->")
     source, kernel = left.split(",")
     if "..." in kernel:
@@ -130,205 +132,156 @@ def _einsum(layer: Any, axes: list[Axes], policy: str) -> LayerEffect | None:
         known |= dict(zip(source, given, strict=True))
     else:
         return None
-    uses = [use for n, label in enumerate(kernel) if label in known for use in _use(layer, "kernel", n, known[label])]
-    output: Axes = ()
-    for part in _labels(right):
-        output += rest if part == "..." else (known.get(part, SAME),)
+    uses = [use for n, label in enumerate(kernel) if label in known for use in _use(layer, n, known[label], "kernel")]
+    start, dots, end = right.partition("...")
+    output = (*(known.get(label, SAME) for label in start), *(rest if dots else ()), *(known.get(label, SAME) for label in end))
     if layer.bias_axes:
-        labels = [part for part in _labels(right) if part != "..."]
+        labels = start + end
         first = min(labels.index(label) for label in layer.bias_axes)
         for n, label in enumerate(labels[first:]):
             if label in layer.bias_axes and label in known:
-                uses += _use(layer, "bias", n, known[label])
-    if any(_held(layer, "lora_kernel_a")) and any(not axis.same for axis in known.values()):
+                uses += _use(layer, n, known[label], "bias")
+    if _use(layer, 0, SAME, "lora_kernel_a") and any(not axis.same for axis in known.values()):
         return None
-    return LayerEffect(tuple(uses), (output,))
+    return LayerEffect(uses, (output,))
 
 
-def _labels(spec: str) -> list[str]:
-    before, dots, after = spec.partition("...")
-    return [*before, *([dots] if dots else []), *after]
-
-
-def _split(layer: Any, given: Axes, *, steps: int = 0) -> tuple[Axis, list[Axis]]:
-    """Return the channel axis, and the axes in space."""
-    rest = list(given[1 + steps :])
+def _split(layer: Any, given: Axes) -> tuple[Axis, list[Axis]]:
+    """Return the channel axis, and the axes in space, of the axes after the batch and the steps."""
+    rest = list(given)
     channel = rest.pop(0 if layer.data_format == "channels_first" else -1)
     return channel, rest
 
 
-def _joined(layer: Any, batch: Sequence[Axis], channel: Axis, rest: list[Axis]) -> Axes:
-    return (*batch, channel, *rest) if layer.data_format == "channels_first" else (*batch, *rest, channel)
+def _joined(layer: Any, channel: Axis, rest: list[Axis]) -> Axes:
+    return (channel, *rest) if layer.data_format == "channels_first" else (*rest, channel)
 
 
-def _mixed(layer: Any, rest: list[Axis]) -> list[Axis]:
-    """Return the positions in space after a convolution; a 1 x 1 convolution keeps them."""
-    sizes = zip(
-        *(_sized(getattr(layer, name, 1), len(rest)) for name in ("kernel_size", "strides", "dilation_rate")),
-        strict=True,
-    )
+def _convolved(layer: Any, given: Axes, channel: Axis, uses: list[WeightAxis]) -> LayerEffect:
+    """Return the effect of a convolution with these output channels; only a 1 x 1 convolution keeps positions in space."""
+    _, rest = _split(layer, given[1:])
+    settings = [getattr(layer, name, 1) for name in ("kernel_size", "strides", "dilation_rate")]
+    sizes = [(value,) * len(rest) if isinstance(value, int) else tuple(value) for value in settings]
     reason = f"'{layer.name}' combines positions along a resized axis"
-    return [
-        axis if axis.same or size == (1, 1, 1) else lost_axis(axis.lost or reason)
-        for axis, size in zip(rest, sizes, strict=True)
+    mixed = [
+        axis if size == (1, 1, 1) else combined(axis, reason)
+        for axis, size in zip(rest, zip(*sizes, strict=True), strict=True)
     ]
+    return LayerEffect(uses, ((given[0], *_joined(layer, channel, mixed)),))
 
 
-def _sized(value: Any, rank: int) -> tuple[int, ...]:
-    return (value,) * rank if isinstance(value, int) else tuple(value)
-
-
-def _conv(layer: Any, axes: list[Axes], policy: str) -> LayerEffect:
-    (given,) = axes
-    channel, rest = _split(layer, given)
+def _conv(layer: Any, given: Axes, policy: str) -> LayerEffect:
+    channel, _ = _split(layer, given[1:])
     if layer.groups > 1 and not channel.same:
         channel = lost_axis(
             f"'{layer.name}' divides the channels into {layer.groups} groups, and channels would change groups"
         )
-    uses = _use(layer, "kernel", -2, channel) + _use(layer, "lora_kernel_a", -2, channel)
-    return LayerEffect(tuple(uses), (_joined(layer, given[:1], SAME, _mixed(layer, rest)),))
+    return _convolved(layer, given, SAME, _use(layer, -2, channel, "kernel", "lora_kernel_a"))
 
 
-def _conv_transpose(layer: Any, axes: list[Axes], policy: str) -> LayerEffect:
-    (given,) = axes
-    channel, rest = _split(layer, given)
-    return LayerEffect(
-        tuple(_use(layer, "kernel", -1, channel)), (_joined(layer, given[:1], SAME, _mixed(layer, rest)),)
-    )
+def _conv_transpose(layer: Any, given: Axes, policy: str) -> LayerEffect:
+    channel, _ = _split(layer, given[1:])
+    return _convolved(layer, given, SAME, _use(layer, -1, channel, "kernel"))
 
 
-def _depthwise(layer: Any, axes: list[Axes], policy: str) -> LayerEffect:
-    (given,) = axes
-    channel, rest = _split(layer, given)
+def _depthwise(layer: Any, given: Axes, policy: str) -> LayerEffect:
+    channel, _ = _split(layer, given[1:])
     after = widened(channel, layer.depth_multiplier)
-    uses = _use(layer, "kernel", -2, channel) + _use(layer, "bias", 0, after)
-    return LayerEffect(tuple(uses), (_joined(layer, given[:1], after, _mixed(layer, rest)),))
+    return _convolved(layer, given, after, _use(layer, -2, channel, "kernel") + _use(layer, 0, after, "bias"))
 
 
-def _separable(layer: Any, axes: list[Axes], policy: str) -> LayerEffect:
-    (given,) = axes
-    channel, rest = _split(layer, given)
-    uses = _use(layer, "depthwise_kernel", -2, channel)
-    uses += _use(layer, "pointwise_kernel", -2, widened(channel, layer.depth_multiplier))
-    return LayerEffect(tuple(uses), (_joined(layer, given[:1], SAME, _mixed(layer, rest)),))
+def _separable(layer: Any, given: Axes, policy: str) -> LayerEffect:
+    channel, _ = _split(layer, given[1:])
+    uses = _use(layer, -2, channel, "depthwise_kernel")
+    uses += _use(layer, -2, widened(channel, layer.depth_multiplier), "pointwise_kernel")
+    return _convolved(layer, given, SAME, uses)
 
 
-def _batch_norm(layer: Any, axes: list[Axes], policy: str) -> LayerEffect:
-    (given,) = axes
+def _batch_norm(layer: Any, given: Axes, policy: str) -> LayerEffect:
     names = ("gamma", "beta", "moving_mean", "moving_variance")
-    uses = [use for name in names for use in _use(layer, name, 0, given[layer.axis])]
-    return LayerEffect(tuple(uses), (given,))
+    return LayerEffect(_use(layer, 0, given[layer.axis], *names), (given,))
 
 
-def _normalization(layer: Any, axes: list[Axes], policy: str) -> LayerEffect:
-    (given,) = axes
+def _normalization(layer: Any, given: Axes, policy: str) -> LayerEffect:
     kept = sorted(axis % len(given) for axis in layer.axis)
-    uses = [
-        use for n, axis in enumerate(kept) for name in ("mean", "variance") for use in _use(layer, name, n, given[axis])
-    ]
-    return LayerEffect(tuple(uses), (given,))
+    uses = [use for n, axis in enumerate(kept) for use in _use(layer, n, given[axis], "mean", "variance")]
+    return LayerEffect(uses, (given,))
 
 
-def _layer_norm(layer: Any, axes: list[Axes], policy: str) -> LayerEffect:
-    (given,) = axes
-    wanted = list(layer.axis) if isinstance(layer.axis, list | tuple) else [layer.axis]
-    over = [axis % len(given) for axis in wanted]
+def _layer_norm(layer: Any, given: Axes, policy: str) -> LayerEffect:
+    """Return the effect of a layer that normalizes over axes as a whole.
+
+    Zeros at new positions would change the results at old ones.
+    """
+    over = [axis % len(given) for axis in (layer.axis if isinstance(layer.axis, list | tuple) else [layer.axis])]
     output = list(given)
-    for axis in over:
-        output[axis] = _all_together(layer, given[axis], policy)
-    uses = [
-        use
-        for n, axis in enumerate(over)
-        for name in ("gamma", "beta", "scale")
-        for use in _use(layer, name, n, output[axis])
-    ]
-    return LayerEffect(tuple(uses), (tuple(output),))
+    reason = f"'{layer.name}' normalizes over this axis, so that new positions change the results at old ones"
+    for axis in over if policy == "pad" else ():
+        output[axis] = given[axis] if given[axis].same else lost_axis(reason)
+    uses = [use for n, axis in enumerate(over) for use in _use(layer, n, output[axis], "gamma", "beta", "scale")]
+    return LayerEffect(uses, (tuple(output),))
 
 
-def _group_norm(layer: Any, axes: list[Axes], policy: str) -> LayerEffect:
-    (given,) = axes
-    channel = layer.axis % len(given)
-    output = list(given)
-    output[channel] = _all_together(layer, given[channel], policy)
-    uses = [use for name in ("gamma", "beta") for use in _use(layer, name, 0, output[channel])]
-    return LayerEffect(tuple(uses), (tuple(output),))
-
-
-def _all_together(layer: Any, axis: Axis, policy: str) -> Axis:
-    """Return an axis that is normalized as a whole: zeros at new positions would change the results at old ones."""
-    if axis.same or policy != "pad":
-        return axis
-    return lost_axis(f"'{layer.name}' normalizes over this axis, so that new positions change the results at old ones")
-
-
-def _prelu(layer: Any, axes: list[Axes], policy: str) -> LayerEffect:
-    (given,) = axes
+def _prelu(layer: Any, given: Axes, policy: str) -> LayerEffect:
     shared = set(layer.shared_axes or ())
-    uses = [use for n, axis in enumerate(given[1:]) if n + 1 not in shared for use in _use(layer, "alpha", n, axis)]
-    return LayerEffect(tuple(uses), (given,))
+    uses = [use for n, axis in enumerate(given[1:]) if n + 1 not in shared for use in _use(layer, n, axis, "alpha")]
+    return LayerEffect(uses, (given,))
 
 
-def _embedding(layer: Any, axes: list[Axes], policy: str) -> LayerEffect:
-    (given,) = axes
-    return LayerEffect((), ((*given, SAME),))
+def _embedding(layer: Any, given: Axes, policy: str) -> LayerEffect:
+    return LayerEffect([], ((*given, SAME),))
 
 
-def _recurrent(layer: Any, axes: list[Axes], policy: str) -> LayerEffect | None:
-    given, *states = axes
-    if any(not axis.same for state in states for axis in state):
-        return None
-    cell = _first_cell(layer)
-    if not given[-1].same and type(cell) not in _CELLS:
-        return None
-    uses = _use(cell, "kernel", 0, given[-1]) if type(cell) in _CELLS else []
-    return LayerEffect(tuple(uses), _sequence(layer, given[0], given[1], (SAME,)))
-
-
-def _sequence(layer: Any, batch: Axis, time: Axis, rest: Axes) -> tuple[Axes, ...]:
-    reason = f"'{layer.name}' combines the steps along a resized axis"
-    after = time if time.same else lost_axis(time.lost or reason)
-    return ((batch, after, *rest) if layer.return_sequences else (batch, *rest),)  # states have no steps
-
-
-def _first_cell(layer: Any) -> Any:
-    """Return the cell of a recurrent layer that takes its input."""
-    cell = layer.cell
-    return cell.cells[0] if isinstance(cell, layers.StackedRNNCells) else cell
-
-
-def _conv_recurrent(layer: Any, axes: list[Axes], policy: str) -> LayerEffect | None:
-    given, *states = axes
-    if any(not axis.same for state in states for axis in state):
-        return None
-    channel, rest = _split(layer, given, steps=1)
-    uses = _use(layer.cell, "kernel", -2, channel)
-    reason = f"'{layer.name}' combines positions along a resized axis"
-    after = [axis if axis.same else lost_axis(axis.lost or reason) for axis in rest]
-    return LayerEffect(tuple(uses), _sequence(layer, given[0], given[1], _joined(layer, (), SAME, after)))
-
-
-def _bidirectional(layer: Any, axes: list[Axes], policy: str) -> LayerEffect | None:
-    parts = [effect_of_layer(part, axes, policy) for part in (layer.forward_layer, layer.backward_layer)]
-    if any(part is None for part in parts):
-        return None
-    found = [part for part in parts if part is not None]
-    outputs = found[0].outputs or ()
-    return LayerEffect(
-        tuple(use for part in found for use in part.uses), outputs * (2 if layer.merge_mode is None else 1)
-    )
-
-
-def _time_distributed(layer: Any, axes: list[Axes], policy: str) -> LayerEffect | None:
-    (given,) = axes
+def _time_distributed(layer: Any, given: Axes, policy: str) -> LayerEffect | None:
     inner = effect_of_layer(layer.layer, [(given[0], *given[2:])], policy)
     if inner is None or inner.outputs is None:
         return None
     return LayerEffect(inner.uses, tuple((one[0], given[1], *one[1:]) for one in inner.outputs))
 
 
-def _attended_steps(layer: Any, query: Axes, axes: Sequence[Axes]) -> Axes:
+def _recurrent(layer: Any, axes: list[Axes], policy: str) -> LayerEffect | None:
+    given, *states = axes
+    # The cell that takes the input.
+    cell = layer.cell.cells[0] if isinstance(layer.cell, layers.StackedRNNCells) else layer.cell
+    known = type(cell) in (layers.LSTMCell, layers.GRUCell, layers.SimpleRNNCell)
+    if not _are_same(states) or not (known or given[-1].same):
+        return None
+    uses = _use(cell, 0, given[-1], "kernel") if known else []
+    return LayerEffect(uses, _sequence(layer, given, (SAME,)))
+
+
+def _conv_recurrent(layer: Any, axes: list[Axes], policy: str) -> LayerEffect | None:
+    given, *states = axes
+    if not _are_same(states):
+        return None
+    channel, rest = _split(layer, given[2:])
+    reason = f"'{layer.name}' combines positions along a resized axis"
+    after = _joined(layer, SAME, [combined(axis, reason) for axis in rest])
+    return LayerEffect(_use(layer.cell, -2, channel, "kernel"), _sequence(layer, given, after))
+
+
+def _are_same(tensors: list[Axes]) -> bool:
+    return all(axis.same for axes in tensors for axis in axes)
+
+
+def _sequence(layer: Any, given: Axes, rest: Axes) -> tuple[Axes, ...]:
+    steps = combined(given[1], f"'{layer.name}' combines the steps along a resized axis")
+    return ((given[0], steps, *rest) if layer.return_sequences else (given[0], *rest),)  # states have no steps
+
+
+def _bidirectional(layer: Any, axes: list[Axes], policy: str) -> LayerEffect | None:
+    forward = effect_of_layer(layer.forward_layer, axes, policy)
+    backward = effect_of_layer(layer.backward_layer, axes, policy)
+    if forward is None or backward is None:
+        return None
+    outputs = forward.outputs or ()
+    return LayerEffect(forward.uses + backward.uses, outputs * (2 if layer.merge_mode is None else 1))
+
+
+def _attended_steps(layer: Any, axes: list[Axes]) -> Axes:
     """Return the steps of the query after attention, which combines them with those of the other tensors."""
-    if all(axis.same for one in axes for axis in one[:-1]):
+    query = axes[0]
+    if _are_same([one[:-1] for one in axes]):
         return query[1:-1]
     reason = f"'{layer.name}' combines the steps along a resized axis"
     return tuple(axis if axis.same else lost_axis(reason) for axis in query[1:-1])
@@ -337,35 +290,37 @@ def _attended_steps(layer: Any, query: Axes, axes: Sequence[Axes]) -> Axes:
 def _attention(layer: Any, axes: list[Axes], policy: str) -> LayerEffect | None:
     query, value, *more = axes
     key = more[0] if more else value
-    time = _attended_steps(layer, query, (query, value, key))
     parts = {part.name: part for part in structure.layers_of(layer)}
     if not {"query", "key", "value", "attention_output"} <= parts.keys():
         return None
     uses: list[WeightAxis] = []
     for name, one in (("query", query), ("key", key), ("value", value)):
-        uses += _use(parts[name], "kernel", 0, one[-1])
+        uses += _use(parts[name], 0, one[-1], "kernel")
     output = SAME
     if layer.get_config().get("output_shape") is None:
         output = query[-1]
-        uses += _use(parts["attention_output"], "kernel", -1, output) + _use(
-            parts["attention_output"], "bias", 0, output
-        )
-    return LayerEffect(tuple(uses), ((query[0], *time, output),) if len(axes) <= 3 else None)
+        uses += _use(parts["attention_output"], -1, output, "kernel", "bias")
+    steps = _attended_steps(layer, [query, value, key])
+    return LayerEffect(uses, ((query[0], *steps, output),) if len(axes) <= 3 else None)
 
 
 def _additive_attention(layer: Any, axes: list[Axes], policy: str) -> LayerEffect | None:
     query, value, *_ = axes
-    time = _attended_steps(layer, query, axes)
-    return LayerEffect(tuple(_use(layer, "scale", 0, query[-1])), ((query[0], *time, value[-1]),))
+    return LayerEffect(
+        _use(layer, 0, query[-1], "scale"), ((query[0], *_attended_steps(layer, axes), value[-1]),)
+    )
 
 
-def _with_bases(rule: Rule, *classes: type) -> dict[type, Rule]:
+Rule = Callable[[Any, Axes, str], LayerEffect | None]
+RuleForSeveral = Callable[[Any, list[Axes], str], LayerEffect | None]
+
+
+def _with_bases(rule: R, *classes: type) -> dict[type, R]:
     """Return the rule for some classes and for the private base class that builds and calls them."""
     return {base: rule for cls in classes for base in (cls, cls.__mro__[1])}
 
 
-_CELLS = (layers.LSTMCell, layers.GRUCell, layers.SimpleRNNCell)
-
+# Rules for layers that are called on one tensor, and for those that may be called on several.
 _RULES: dict[type, Rule] = {
     layers.Dense: _dense,
     layers.EinsumDense: _einsum,
@@ -375,16 +330,15 @@ _RULES: dict[type, Rule] = {
     **_with_bases(_separable, layers.SeparableConv1D, layers.SeparableConv2D),
     layers.BatchNormalization: _batch_norm,
     layers.Normalization: _normalization,
-    layers.LayerNormalization: _layer_norm,
-    layers.RMSNormalization: _layer_norm,
-    layers.GroupNormalization: _group_norm,
+    **dict.fromkeys((layers.LayerNormalization, layers.RMSNormalization, layers.GroupNormalization), _layer_norm),
     layers.PReLU: _prelu,
     layers.Embedding: _embedding,
+    layers.TimeDistributed: _time_distributed,
+}
+_RULES_FOR_SEVERAL: dict[type, RuleForSeveral] = {
     **dict.fromkeys((layers.RNN, layers.LSTM, layers.GRU, layers.SimpleRNN), _recurrent),
     **_with_bases(_conv_recurrent, layers.ConvLSTM1D, layers.ConvLSTM2D, layers.ConvLSTM3D),
     layers.Bidirectional: _bidirectional,
-    layers.TimeDistributed: _time_distributed,
     layers.AdditiveAttention: _additive_attention,
-    layers.MultiHeadAttention: _attention,
-    layers.GroupQueryAttention: _attention,
+    **dict.fromkeys((layers.MultiHeadAttention, layers.GroupQueryAttention), _attention),
 }

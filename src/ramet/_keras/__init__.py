@@ -57,7 +57,7 @@ from ramet._keras.global_state import (
     seed_generators,
 )
 from ramet._keras.guard import guard_loading, load_copy, safe_copy
-from ramet._keras.masks import computed_alike, mask_kinds, mask_owner
+from ramet._keras.masks import computed_alike, mask_kinds, mask_owner, recorded_mask, taken_masks
 from ramet._keras.names import IDENTITY_ATTRIBUTES, SHAPE_ARGUMENT_SUFFIX, check_version, is_library_attribute
 from ramet._keras.policies import effective_policy, keep_policies
 from ramet._keras.structure import expand_shared, kind_of, ops_inside
@@ -110,6 +110,7 @@ __all__ = [
     "pause_collector",
     "policies",
     "quantization",
+    "recorded_mask",
     "reload_from_config",
     "rewire",
     "run_and_differentiate",
@@ -119,6 +120,7 @@ __all__ = [
     "sort_calls",
     "structure",
     "suppress_config_warnings",
+    "taken_masks",
     "tensors",
     "training",
     "unique_ids",

@@ -10,9 +10,9 @@ from ramet._graph import UNRECORDED, Argument, Call, Graph, Mask, Op, Ref, Value
 from ramet._keras import structure
 from ramet._keras.calls import sort_calls
 from ramet._keras.frozen import freeze_argument, op_kind, op_settings
-from ramet._keras.masks import computed_alike, mask_kinds
+from ramet._keras.masks import mask_kinds, recorded_mask, taken_masks
 from ramet._keras.names import check_version
-from ramet._keras.tree import OpLocation, locations_below, unique_ids
+from ramet._keras.tree import OpLocation, locations_below, variables_at
 from ramet.errors import NotAModelError
 
 
@@ -108,13 +108,7 @@ class _Recorded:
         }
         # Even without sparse inputs, Keras marks the product of a tensor and a number as sparse.
         self.has_sparse_inputs = any(tensor.sparse for call in calls if call.is_input for tensor in call.outputs)
-        # Masks that calls of the graph take: a tensor may carry a different one that is computed in the same way.
-        self._masks = [
-            tensor
-            for call in calls
-            for tensor in call.input_tensors
-            if tensor.dtype == "bool" and id(tensor) in self._refs
-        ]
+        self._masks = taken_masks(calls)
 
     def ref_of(self, tensor: Any) -> Ref | None:
         return self._refs.get(id(tensor))
@@ -123,11 +117,8 @@ class _Recorded:
         mask = structure.mask_of(tensor)
         if mask is None:
             return None
-        own = self.ref_of(mask)
-        if own is not None:
-            return own
-        alike = next((other for other in self._masks if computed_alike(mask, other)), None)
-        return UNRECORDED if alike is None else self.ref_of(alike)
+        recorded = recorded_mask(mask, self._refs, self._masks)
+        return UNRECORDED if recorded is None else self.ref_of(recorded)
 
 
 def _call(call: Any, own_id: str, op_id: str, recorded: _Recorded) -> Call:
@@ -174,12 +165,8 @@ def _variables(locations: list[OpLocation]) -> dict[int, tuple[VariableSpec, ...
     first: dict[int, str] = {}
     found: dict[int, tuple[VariableSpec, ...]] = {}
     for location in locations:
-        if location.same_as is not None:
-            continue
-        owned = list(structure.variables_of(location.op))
-        ids = unique_ids([variable.name.replace("/", "_") for variable, _ in owned])
         specs = []
-        for (variable, is_weight), own_id in zip(owned, ids, strict=True):
+        for own_id, variable, is_weight in variables_at(location):
             path = f"{location.path}/{own_id}".lstrip("/")
             tied = first.setdefault(id(variable), path)
             specs.append(

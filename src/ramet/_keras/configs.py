@@ -14,7 +14,7 @@ from typing import Any
 import keras
 
 from ramet._keras import layers
-from ramet._keras.structure import ops_inside
+from ramet._keras.structure import ops_inside, reachable
 from ramet._report import joined
 from ramet.errors import LostOnSaveWarning, listed
 
@@ -24,7 +24,7 @@ _SAVING = keras.saving.deserialize_keras_object.__globals__
 
 def file_config(value: Any) -> Any:
     """Return a config as it comes back from a file: serialized, written as JSON and read again, so tuples become lists."""
-    with _sharing(), _no_warnings():
+    with _as_in_a_file():
         return json.loads(json.dumps(keras.saving.serialize_keras_object(value)))
 
 
@@ -37,8 +37,7 @@ def reload_from_config(op: Any, config: dict[str, Any] | None = None) -> Any:
     """
     config = file_config(op.get_config()) if config is None else json.loads(json.dumps(config))
     with (
-        _sharing(),
-        _no_warnings(),
+        _as_in_a_file(),
         _SAVING["SafeModeScope"](safe_mode=False),
         keras.saving.custom_object_scope(_objects_of(op)),
     ):
@@ -62,16 +61,11 @@ def safe_mode() -> contextlib.AbstractContextManager[None]:
 def _objects_of(op: Any) -> dict[str, Any]:
     """Return the classes and functions that a user would pass to `load_model` because Keras does not know them."""
     found: dict[str, Any] = {}
-    waiting, seen = [op], {id(op)}
-    while waiting:
-        part = waiting.pop()
+    for part in reachable([op], ops_inside):
         for value in (part, *layers.settings_of(part).values()):
             named = value if isinstance(value, types.FunctionType) else type(value)
             if not _is_known(named) and (value is named or hasattr(value, "get_config")):
                 found.setdefault(named.__name__, named)
-        new = [child for child in ops_inside(part) if id(child) not in seen]
-        seen.update(map(id, new))
-        waiting.extend(new)
     return found
 
 
@@ -80,17 +74,9 @@ def _is_known(named: Any) -> bool:
 
 
 @contextlib.contextmanager
-def _sharing() -> Iterator[None]:
-    """Make objects that occur twice in a config one object, as in a file."""
-    with _SAVING["ObjectSharingScope"]():
-        yield
-
-
-@contextlib.contextmanager
-def _no_warnings() -> Iterator[None]:
-    """Suppress Keras' warnings about a lambda in a config; they are about files that users write."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+def _as_in_a_file() -> Iterator[None]:
+    """Make objects that occur twice in a config one object. Warnings about lambdas are about files that users write."""
+    with _SAVING["ObjectSharingScope"](), warnings.catch_warnings(action="ignore"):
         yield
 
 

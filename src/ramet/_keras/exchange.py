@@ -28,16 +28,10 @@ def exchange_parts(holder: Any, new_for: dict[int, Any]) -> None:
         if name not in _SKIPPED:
             attributes[name] = _exchanged(attributes[name], new_for, seen)
     tracker = attributes.get(names.TRACKER)
-    if tracker is not None:
-        _exchange_tracked(tracker, new_for)
-    _follow_torch(holder)
-
-
-def _exchange_tracked(tracker: Any, new_for: dict[int, Any]) -> None:
-    ids = getattr(tracker, names.STORED_IDS)
-    for store, (_, items) in getattr(tracker, names.STORES).items():
+    for store, (_, items) in ({} if tracker is None else getattr(tracker, names.STORES)).items():
         _exchanged(items, new_for, set())
-        ids[store] = {id(item) for item in items}
+        getattr(tracker, names.STORED_IDS)[store] = {id(item) for item in items}
+    _follow_torch(holder)
 
 
 def _exchanged(value: Any, new_for: dict[int, Any], seen: set[int]) -> Any:

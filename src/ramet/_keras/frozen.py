@@ -42,7 +42,8 @@ def _describe(item: Any) -> object:
     if isinstance(item, keras.Operation):
         return Constant("object", type(item).__name__, summary=f"{type(item).__name__} {item.name}")
     if isinstance(item, Mapping):
-        return _plain_dict(item)
+        plain = str | int | float | bool | bytes | None
+        return {key if isinstance(key, plain) else str(key): item[key] for key in item}
     if isinstance(item, list):
         return list(item)
     if isinstance(item, tuple):
@@ -56,10 +57,6 @@ def _describe(item: Any) -> object:
     if array is not None:
         return Constant.array("array", array.shape, str(array.dtype), array.tobytes())
     return Constant("object", f"{type(item).__module__}.{type(item).__qualname__}", summary=_short(item))
-
-
-def _plain_dict(item: Mapping[Any, Any]) -> dict[Any, Any]:
-    return {key if isinstance(key, str | int | float | bool | bytes | None) else str(key): item[key] for key in item}
 
 
 def _as_array(item: Any) -> Any:

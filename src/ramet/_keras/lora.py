@@ -35,7 +35,7 @@ def targets(layer: Any) -> list[Any]:
 def matrices(layer: Any) -> list[Any]:
     """Return the low-rank matrices that a layer owns itself."""
     held = {id(variable) for variable, _ in structure.variables_of(layer)}
-    found = [value for name, value in _attributes(layer).items() if name.startswith(_PREFIX)]
+    found = [value for name, value in layer.__dict__.items() if name.startswith(_PREFIX)]
     return [variable for variable in found if isinstance(variable, keras.Variable) and id(variable) in held]
 
 
@@ -73,8 +73,7 @@ def takes_alpha(layer: Any) -> bool:
 
 def enable(layer: Any, rank: int, alpha: float | None) -> None:
     """Call Keras' `enable_lora` of one layer, without its warnings."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         layer.enable_lora(rank) if alpha is None else layer.enable_lora(rank, lora_alpha=alpha)
 
 
@@ -82,13 +81,13 @@ def count_added_parameters(layer: Any, rank: int) -> int | None:
     """Return how many parameters LoRA would add to a layer of Keras; None for others, and for packed weights."""
     if type(layer) not in _CLASSES or getattr(layer, "quantization_mode", None) == "int4":
         return None
-    shape = tuple(_attributes(layer)["_embeddings" if isinstance(layer, keras.layers.Embedding) else "_kernel"].shape)
+    shape = tuple(layer.__dict__["_embeddings" if isinstance(layer, keras.layers.Embedding) else "_kernel"].shape)
     return rank * (int(np.prod(shape[:-1])) + int(shape[-1]))
 
 
 def _updated(layer: Any) -> list[tuple[str, Any]]:
     """Return the names that low-rank matrices update, each with the variable of that name."""
-    attributes = _attributes(layer)
+    attributes = layer.__dict__
     found = []
     for attribute in attributes:
         name = attribute.removeprefix(_PREFIX).removesuffix(_SIDES[0])
@@ -98,10 +97,6 @@ def _updated(layer: Any) -> list[tuple[str, Any]]:
         if isinstance(base, keras.Variable):
             found.append((name, base))
     return found
-
-
-def _attributes(layer: Any) -> dict[str, Any]:
-    return dict(layer.__dict__)
 
 
 def _wide(variable: Any) -> Any:

@@ -9,7 +9,7 @@ replayed: implicit masks are left out, so that Keras finds them in the new graph
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 import keras
@@ -80,6 +80,26 @@ def computed_alike(first: Any, second: Any, replaced: dict[int, Any] | None = No
         elif not _equal(a, b):
             return False
     return True
+
+
+def taken_masks(calls: list[Any]) -> list[Any]:
+    """Return the masks that calls of a graph make, and that other calls take."""
+    made = {id(tensor) for call in calls for tensor in call.outputs}
+    taken = [tensor for call in calls for tensor in call.input_tensors]
+    return [tensor for tensor in taken if tensor.dtype == "bool" and id(tensor) in made]
+
+
+def recorded_mask(mask: Any, made: Container[int], taken: list[Any]) -> Any:
+    """Return the mask that stands for one in a graph, or None.
+
+    In a loaded model, the mask that a tensor carries is not the object that calls take, but computed in the same way.
+
+    Args:
+        mask: The mask that a tensor carries.
+        made: The ids of all tensors that calls of the graph make.
+        taken: The masks that calls take.
+    """
+    return mask if id(mask) in made else next((other for other in taken if computed_alike(mask, other)), None)
 
 
 def _alike(a: Any, b: Any) -> bool:

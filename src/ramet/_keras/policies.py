@@ -46,8 +46,7 @@ def unavailable(policy: Any) -> str | None:
     JAX replaces 64-bit dtypes unless x64 is enabled.
     """
     names = dict.fromkeys(name for one in parts_of(policy) for name in (one.variable_dtype, one.compute_dtype) if name)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         made = {name: keras.backend.standardize_dtype(keras.ops.zeros((), name).dtype) for name in names}
     return next((name for name, found in made.items() if found != name), None)
 

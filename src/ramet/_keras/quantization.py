@@ -60,8 +60,7 @@ def is_foreign(layer: Any) -> bool:
 
 def quantize(layer: Any, mode: str, config: Any = None) -> None:
     """Call Keras' `quantize` of one layer, without its warnings."""
-    with warnings.catch_warnings(), bound_collections():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"), bound_collections():
         layer.quantize(mode, config=config) if config is not None else layer.quantize(mode)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import keras
@@ -50,22 +50,18 @@ def is_sparse(tensor: Any) -> bool:
 
     Keras marks the product of any tensor and a number as sparse, so at least one input that it depends on must be sparse as well.
     """
-    if not tensor.sparse:
-        return False
-    waiting, seen = [tensor], {id(tensor)}
-    while waiting:
-        one = waiting.pop()
+
+    def sources(one: Any) -> list[Any]:
         call = calls.producer(one)
-        sources = [] if call is None else call.input_tensors
-        if one.sparse and not sources:
-            return True
-        waiting.extend(source for source in sources if id(source) not in seen)
-        seen.update(map(id, sources))
-    return False
+        return [] if call is None else call.input_tensors  # type: ignore[no-any-return]
+
+    return bool(tensor.sparse) and any(one.sparse and not sources(one) for one in reachable([tensor], sources))
 
 
-def input_like(tensor: Any, shape: Any, dtype: str | None = None, *, sparse: bool | None = None) -> Any:
-    """Return a new input with the names and flags of another input, and a shape that includes the batch size.
+def input_like(
+    tensor: Any, shape: Any, dtype: str | None = None, *, sparse: bool | None = None, name: str | None = None
+) -> Any:
+    """Return a new input with the flags, and by default the names, of another input; its shape includes the batch size.
 
     Without a name from the user, Keras names an input layer and its tensor differently (`input_layer`, `keras_tensor`).
     The layer is found by the first, data in a dict by the second, so both are kept.
@@ -77,8 +73,8 @@ def input_like(tensor: Any, shape: Any, dtype: str | None = None, *, sparse: boo
         "optional": found is not None and getattr(found[0], "optional", False),
     }
     kept = {flag: value for flag, value in flags.items() if value}
-    new = keras.Input(batch_shape=tuple(shape), dtype=dtype or tensor.dtype, name=input_name(tensor), **kept)
-    new.name = tensor.name
+    new = keras.Input(batch_shape=tuple(shape), dtype=dtype or tensor.dtype, name=name or input_name(tensor), **kept)
+    new.name = name or tensor.name
     return new
 
 
@@ -98,8 +94,12 @@ def name_like(tensor: Any, other: Any) -> None:
 def ops_inside(op: Any) -> list[Any]:
     """Return the ops directly inside one: those it calls, and those it only holds."""
     function = function_of(op)
-    ops = layers_of(op) + ([] if function is None else list(function.operations))
-    return list({id(child): child for child in ops}.values())
+    return once(layers_of(op) + ([] if function is None else list(function.operations)))
+
+
+def once(objects: Iterable[Any]) -> list[Any]:
+    """Return the objects without repetitions; the first of the same object counts."""
+    return list({id(one): one for one in objects}.values())
 
 
 def layers_of(op: Any) -> list[Any]:
@@ -112,7 +112,7 @@ def variables_of(op: Any) -> Iterator[tuple[Any, bool]]:
     for store in (names.OWN_TRAINABLE, names.OWN_NON_TRAINABLE):
         for variable in list(getattr(op, store, None) or ()):
             yield variable, True
-    for generator in list(getattr(op, names.SEED_GENERATORS, None) or ()):
+    for generator in generators_of(op):
         yield generator.state, False
 
 
@@ -199,6 +199,16 @@ def learning_rate_variable(optimizer: Any) -> Any:
 def value_of(variable: Any) -> Any:
     """Return the value of a variable: an array, a parameter or a TensorFlow variable; None before it is initialized."""
     return getattr(variable, names.VALUE)
+
+
+def with_values(variables: Iterable[Any]) -> list[Any]:
+    """Return variables, and their values where they have one."""
+    return [part for variable in variables for part in (variable, value_of(variable)) if part is not None]
+
+
+def tensors_in(values: Any) -> list[Any]:
+    """Return the symbolic tensors in nested arguments or outputs, in order."""
+    return [value for value in keras.tree.flatten(values) if isinstance(value, keras.KerasTensor)]
 
 
 def parameters_of(op: Any) -> Mapping[str, inspect.Parameter]:
@@ -296,12 +306,6 @@ def is_sequence(function: Any) -> bool:
     return steps == len(function.layers) - 1
 
 
-def is_optional(tensor: Any) -> bool:
-    """Return whether a tensor is an input for which None may be passed."""
-    found = calls.history(tensor)
-    return found is not None and bool(getattr(found[0], "optional", False))
-
-
 def expand_shared(share: Any, verb: str, roots: Iterable[Any]) -> list[Any]:
     """Return the objects passed as `share=`, with the layers and variables inside them.
 
@@ -336,19 +340,22 @@ def _parts(whole: Any) -> Iterator[Any]:
         variables = list(getattr(whole, "variables", ()))
     else:
         return
-    yield from variables
-    if keras.backend.backend() != "jax":  # its arrays are immutable
-        held = map(value_of, variables)
-        yield from (value for value in held if value is not None)
+    # The arrays of JAX are immutable.
+    yield from variables if keras.backend.backend() == "jax" else with_values(variables)
 
 
 def layer_tree(root: Any) -> list[Any]:
     """Return an op and every layer below it, each once."""
+    return reachable([root], layers_of)
+
+
+def reachable(starts: Iterable[Any], following: Callable[[Any], Iterable[Any]]) -> list[Any]:
+    """Return some objects and all that follow from them, each once, without recursion."""
     found: dict[int, Any] = {}
-    waiting = [root]
+    waiting = list(starts)
     while waiting:
-        layer = waiting.pop()
-        if id(layer) not in found:
-            found[id(layer)] = layer
-            waiting += layers_of(layer)
+        one = waiting.pop()
+        if id(one) not in found:
+            found[id(one)] = one
+            waiting += following(one)
     return list(found.values())

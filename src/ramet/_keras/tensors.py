@@ -12,7 +12,7 @@ import numpy as np
 from ramet._keras import names, structure
 from ramet._keras.global_state import keras_global
 from ramet._keras.training import values_in_running_loops
-from ramet._keras.tree import locations_below, unique_ids
+from ramet._keras.tree import locations_below, variables_at
 
 # The dtypes of torch and TensorFlow that NumPy has as well.
 _PLAIN = frozenset({"float16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64", "bool"})
@@ -147,11 +147,10 @@ class LiveWeights(LiveVariables):
     """The variables of a live model, and the states of its random generators."""
 
     def __init__(self, model: Any) -> None:
-        found: dict[str, Any] = {}
-        for location in locations_below(model):
-            if location.same_as is None:
-                owned = [variable for variable, _ in structure.variables_of(location.op)]
-                ids = unique_ids([variable.name.replace("/", "_") for variable in owned])
-                paths = (f"{location.path}/{own}".lstrip("/") for own in ids)
-                found.update(zip(paths, owned, strict=True))
-        super().__init__(found)
+        super().__init__(
+            {
+                f"{location.path}/{own_id}".lstrip("/"): variable
+                for location in locations_below(model)
+                for own_id, variable, _ in variables_at(location)
+            }
+        )

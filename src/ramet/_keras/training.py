@@ -133,27 +133,20 @@ def slot_pairs(old: Any, new: Any, successors: dict[int, Any]) -> Iterator[tuple
         successors: By the id of a variable of the new one, the variable of the old one that it continues.
     """
     for ours, theirs in zip(_parts(old), _parts(new), strict=False):
-        yield from _own_pairs(ours, theirs, successors)
-
-
-def _own_pairs(old: Any, new: Any, successors: dict[int, Any]) -> Iterator[tuple[Any, Any, Any]]:
-    positions = {id(variable): position for position, variable in enumerate(structure.optimized_variables(old))}
-    owners = structure.optimized_variables(new)
-    wanted = [positions.get(id(successors.get(id(v), v))) for v in owners]
-    for name, held in old.__dict__.items():
-        if name == names.OPTIMIZED:
-            continue
-        counterpart = new.__dict__.get(name)
-        if isinstance(held, keras.Variable) and isinstance(counterpart, keras.Variable):
-            yield held, counterpart, None
-        elif _lists_slots(held, len(positions)) and _lists_slots(counterpart, len(wanted)):
-            for slot, position, owner in zip(counterpart, wanted, owners, strict=True):
-                if (
-                    position is not None
-                    and isinstance(slot, keras.Variable)
-                    and isinstance(held[position], keras.Variable)
-                ):
-                    yield held[position], slot, owner
+        positions = {id(variable): position for position, variable in enumerate(structure.optimized_variables(ours))}
+        owners = structure.optimized_variables(theirs)
+        wanted = [positions.get(id(successors.get(id(v), v))) for v in owners]
+        for name, held in ours.__dict__.items():
+            counterpart = theirs.__dict__.get(name)
+            if name == names.OPTIMIZED:
+                continue
+            if isinstance(held, keras.Variable) and isinstance(counterpart, keras.Variable):
+                yield held, counterpart, None
+            elif _lists_slots(held, len(positions)) and _lists_slots(counterpart, len(wanted)):
+                for slot, position, owner in zip(counterpart, wanted, owners, strict=True):
+                    earlier = None if position is None else held[position]
+                    if isinstance(slot, keras.Variable) and isinstance(earlier, keras.Variable):
+                        yield earlier, slot, owner
 
 
 def _lists_slots(held: Any, count: int) -> bool:
@@ -165,13 +158,12 @@ def _lists_slots(held: Any, count: int) -> bool:
 
 def _parts(optimizer: Any) -> list[Any]:
     """Return the optimizer and those inside it."""
-    found, waiting = [], [optimizer]
-    while waiting:
-        part = waiting.pop()
-        found.append(part)
-        inner = [part.__dict__.get("inner_optimizer"), *(getattr(part, "optimizers", None) or ())]
-        waiting.extend(other for other in inner if isinstance(other, keras.optimizers.Optimizer))
-    return found
+
+    def inner(part: Any) -> list[Any]:
+        held = [part.__dict__.get("inner_optimizer"), *(getattr(part, "optimizers", None) or ())]
+        return [other for other in held if isinstance(other, keras.optimizers.Optimizer)]
+
+    return structure.reachable([optimizer], inner)
 
 
 def set_optimizer(model: Any, optimizer: Any) -> None:

@@ -45,7 +45,7 @@ def locations_below(root: Any) -> list[OpLocation]:
             continue
         first[id(location.op)] = location.path
         called, extras = _inside(location.op)
-        ids = _unique_ids([structure.name_of(op) for op in called + extras])
+        ids = unique_ids([structure.name_of(op) for op in called + extras])
         children = [
             OpLocation(op, name, f"{location.path}/{name}".lstrip("/"))
             for op, name in zip(called + extras, ids, strict=True)
@@ -57,21 +57,22 @@ def locations_below(root: Any) -> list[OpLocation]:
 
 def _inside(op: Any) -> tuple[list[Any], list[Any]]:
     function = structure.function_of(op)
+    held = structure.layers_of(op)
     if function is None:
-        held = structure.layers_of(op)
-        if isinstance(op, keras.Sequential):
-            return held, []
-        return _once(held), []
+        return held if isinstance(op, keras.Sequential) else structure.once(held), []
     called = list(function.operations)
     known = {id(item) for item in called}
-    return called, [layer for layer in _once(structure.layers_of(op)) if id(layer) not in known]
+    return called, [layer for layer in structure.once(held) if id(layer) not in known]
 
 
-def _once(ops: list[Any]) -> list[Any]:
-    return list({id(op): op for op in ops}.values())
+def variables_at(location: OpLocation) -> list[tuple[str, Any, bool]]:
+    """Return the variables that an op owns, each with its id and whether it is a weight; none where the op occurs again."""
+    owned = [] if location.same_as is not None else list(structure.variables_of(location.op))
+    ids = unique_ids([variable.name.replace("/", "_") for variable, _ in owned])
+    return [(own_id, variable, is_weight) for own_id, (variable, is_weight) in zip(ids, owned, strict=True)]
 
 
-def _unique_ids(names: list[str]) -> list[str]:
+def unique_ids(names: list[str]) -> list[str]:
     """Return the names, with `#2` appended to the second of the same name."""
     taken: set[str] = set()
     ids = []
@@ -83,6 +84,3 @@ def _unique_ids(names: list[str]) -> list[str]:
         taken.add(candidate)
         ids.append(candidate)
     return ids
-
-
-unique_ids = _unique_ids
