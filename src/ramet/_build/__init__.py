@@ -9,7 +9,7 @@ positions of a resized input.
 # No file is named after a public function: mypy would take `ramet.clone` for the module, because of import cycles.
 from ramet._build.cloning import clone
 from ramet._build.cutting import cut
-from ramet._build.fresh import build_like, inherit_parent_path, seeded_randomness
+from ramet._build.fresh import build_like, inherit_parent_path
 from ramet._build.keras_clone import clone_model
 from ramet._build.origin import InputOrigins
 from ramet._build.pending import MakeCall, PendingChanges
@@ -53,7 +53,6 @@ __all__ = [
     "rebuild",
     "resized_input",
     "run_steps",
-    "seeded_randomness",
     "take_positions",
     "tensor_arguments",
     "unchanged_positions",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import keras
@@ -17,7 +18,7 @@ from ramet._build.pending import PendingChanges
 from ramet._build.rebuild import Steps, arguments_of, rebuild, run_steps
 from ramet._copy import copy_model
 from ramet._keras import locations_below, structure
-from ramet.errors import ArgumentError, RametError, RebuildError
+from ramet.errors import ArgumentError, RametError
 
 CloneFunction = Callable[[Any], Any]
 
@@ -122,9 +123,9 @@ class _Swap(dict[int, Any]):
 
     def call(self, op: Any, *args: Any, **kwargs: Any) -> Any:
         """Make one call with the user's function, unless the op only serves a mask that Keras found."""
-        return (
-            op(*args, **kwargs) if id(op) in self._mask_ops else self._replacements.call_function(op, *args, **kwargs)
-        )
+        if id(op) in self._mask_ops:
+            return op(*args, **kwargs)
+        return self._replacements.call_function(op, *args, **kwargs)
 
     def get(self, key: int, default: Any = None) -> Any:
         if key not in self and key in self._originals:
@@ -149,12 +150,12 @@ def _with_parts(layer: Any, replace: dict[int, Any]) -> Any:
     return copy_model(layer, share=structure.with_values(layer.variables), replace=replace)
 
 
+@dataclass(eq=False)
 class _PlainFunction:
     """A function that is called instead of a layer, under the layer's name."""
 
-    def __init__(self, function: Callable[..., Any], name: str) -> None:
-        self.function = function
-        self.name = name
+    function: Callable[..., Any]
+    name: str
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
@@ -176,22 +177,21 @@ def _not_a_layer(op: Any, result: Any) -> ArgumentError:
     )
 
 
-class UserCall:
-    """The user's `call_function`, with a check of its results."""
+class _UserError(RametError):
+    """Carries an error of the user's function, its cause, past everything that translates errors."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-        self._raised: Exception | None = None
 
-    def __call__(self, op: Any, *args: Any, **kwargs: Any) -> Any:
+def checked_call(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the user's `call_function` with a check of its results."""
+
+    def call(op: Any, *args: Any, **kwargs: Any) -> Any:
         try:
-            outputs = self._function(op.function if isinstance(op, _PlainFunction) else op, *args, **kwargs)
+            outputs = function(op.function if isinstance(op, _PlainFunction) else op, *args, **kwargs)
         except RametError:
             raise
         except Exception as error:
             error.add_note(f"ramet: in call_function, for '{op.name}'.")
-            self._raised = error
-            raise
+            raise _UserError("call_function raised an error.") from error
         for index, output in enumerate(keras.tree.flatten(outputs)):
             if not isinstance(output, keras.KerasTensor):
                 raise ArgumentError(
@@ -203,13 +203,14 @@ class UserCall:
                 )
         return outputs
 
-    @staticmethod
-    @contextlib.contextmanager
-    def unwrapped(call: UserCall | None) -> Iterator[None]:
-        """Let an error of the user's function leave `clone_model` as it was raised."""
-        try:
-            yield
-        except RebuildError as error:
-            if call is not None and call._raised is not None and error.__cause__ is call._raised:
-                raise call._raised from call._raised.__cause__
-            raise
+    return call
+
+
+@contextlib.contextmanager
+def user_errors_as_raised() -> Iterator[None]:
+    """Let an error of the user's function leave `clone_model` as it was raised."""
+    try:
+        yield
+    except _UserError as error:
+        cause = error.__cause__ or error
+        raise cause from cause.__cause__

@@ -19,11 +19,6 @@ from ramet._keras import draw_from_seed, keep_name_counters, layers, names, quan
 from ramet.errors import CannotCopyError, foreign_errors
 
 
-def seeded_randomness(seed: int | None) -> contextlib.AbstractContextManager[None]:
-    """Let every random generator that users' functions draw from start at a seed; None changes nothing."""
-    return contextlib.nullcontext() if seed is None else draw_from_seed(seed)
-
-
 def build_like(new: Any, old: Any, config: dict[str, Any] | None = None) -> None:
     """Build a layer as another one was built, or with another build config.
 
@@ -124,7 +119,7 @@ def _recreate_from_seed(layer: Any, path: str, seed: int) -> list[tuple[Any, Any
     """
 
     def recreate() -> list[tuple[Any, Any]]:
-        with seeded_randomness(zlib.crc32(f"{seed}/{path}".encode())):
+        with draw_from_seed(zlib.crc32(f"{seed}/{path}".encode())):
             return _recreate(layer)
 
     first = recreate()

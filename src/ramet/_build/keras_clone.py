@@ -8,13 +8,11 @@ from typing import Any, Literal
 import keras
 
 from ramet._arguments import check_choice
-from ramet._build.clone_function import CloneFunction, Replacements, UserCall, described
-from ramet._build.cloning import WEIGHTS, clone
-from ramet._build.fresh import seeded_randomness
-from ramet._build.inputs import new_inputs
-from ramet._build.rebuild import rebuild, run_steps
+from ramet._build.clone_function import CloneFunction, Replacements, checked_call, described, user_errors_as_raised
+from ramet._build.cloning import WEIGHTS, clone, new_inputs
+from ramet._build.rebuild import CallOp, rebuild, run_steps
 from ramet._copy import copy_model
-from ramet._keras import keep_name_counters, locations_below, structure, training
+from ramet._keras import draw_from_seed, keep_name_counters, locations_below, structure, training
 from ramet.errors import ArgumentError, NotAModelError
 
 
@@ -61,12 +59,12 @@ def clone_model(
         if given is None or not unbuilt:
             return clone(model, weights=weights, inputs=given, seed=seed)
         return _built_on(clone(model, weights=weights, seed=seed), given, None)
-    call = None if call_function is None else UserCall(call_function)
+    call = None if call_function is None else checked_call(call_function)
     if clone_function is None:
         twin = clone(model, weights=weights, seed=seed)
     else:
         twin = clone(model, weights="copy" if weights == "copy" else "share")
-    with seeded_randomness(seed), UserCall.unwrapped(call):
+    with draw_from_seed(seed), user_errors_as_raised():
         function: CloneFunction = clone_function or (lambda layer: layer)
         replacements = Replacements(function, call, model, twin, recursive=recursive)
         if unbuilt:
@@ -155,7 +153,7 @@ def _single_input(model: Any, given: Any) -> Any:
     return flat
 
 
-def _built_on(model: Any, given: Any, call: UserCall | None) -> Any:
+def _built_on(model: Any, given: Any, call: CallOp | None) -> Any:
     """Build a Sequential that has not been built yet on an input, and return it."""
     tensor = keras.tree.flatten(given)[0]
     if not (isinstance(tensor, keras.KerasTensor) and structure.is_input_tensor(tensor)):

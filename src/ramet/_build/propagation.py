@@ -232,26 +232,26 @@ def _varies(coordinate: Array) -> bool:
 
 def _product(axes: list[Axis], old: list[Array], new: list[Array], policy: str, what: str) -> Axis:
     """Return an axis made of several axes: a position there is a position on each of them."""
-    length, count = len(old[0]) if old else 1, len(new[0]) if new else 1
+    length, count = len(old[0]), len(new[0])
     sizes = [
         int(max(axis.length, o.max(initial=0) + 1, n.max(initial=0) + 1)) + 1
         for axis, o, n in zip(axes, old, new, strict=True)
     ]
     if math.prod(sizes) > _LIMIT:
         return lost_axis(f"'{what}' merges too many positions into one axis to follow them")
+    # The coordinate -1, of values from other inputs, counts as one more position: it is wrapped to the last one.
     # `tile` and similar operations repeat values: the first copy in the new shape is matched with the first in the old one,
     # and so on.
-    old_copy, new_copy = _copy_numbers(_number(old, sizes)), _copy_numbers(_number(new, sizes))
+    old_copy, new_copy = (_copy_numbers(np.ravel_multi_index(one, sizes, mode="wrap")) for one in (old, new))
     axes, old, new = [*axes, SAME], [*old, old_copy], [*new, new_copy]
     sizes.append(int(max(old_copy.max(initial=0), new_copy.max(initial=0))) + 2)
-    # The coordinate -1, of values from other inputs, counts as one more position.
     table = np.full(math.prod(sizes), -1, "int64")
-    table[_number(old, sizes)] = np.arange(length)
+    table[np.ravel_multi_index(old, sizes, mode="wrap")] = np.arange(length)
     rows = np.zeros((count, 1), "int64")
     valid = np.ones((count, 1), bool)
     for axis, coordinate, size in zip(axes, new, sizes, strict=True):
         if axis.sources is None:
-            mine = (coordinate[:, None] + size) % size
+            mine = coordinate[:, None] % size
             known = np.ones_like(mine, dtype=bool)
         else:
             outside = coordinate < 0
@@ -286,13 +286,6 @@ def _copy_numbers(numbers: Array) -> Array:
     copies = np.empty(len(numbers), "int64")
     copies[order] = np.arange(len(numbers)) - first
     return copies
-
-
-def _number(coordinates: list[Array], sizes: list[int]) -> Array:
-    number = np.zeros(len(coordinates[0]) if coordinates else 1, "int64")
-    for coordinate, size in zip(coordinates, sizes, strict=True):
-        number = number * size + (coordinate + size) % size
-    return number
 
 
 def _computed(

@@ -22,6 +22,7 @@ from ramet._keras import (
     keep_name_counters,
     mask_kinds,
     mask_owner,
+    names,
     recorded_mask,
     rewire,
     sort_calls,
@@ -143,7 +144,7 @@ def rebuild(
             masks.keep(old, new)
     ops = list(function.operations)
     rewire.forget_calls(ops, stale - spared - calls_inside(ops), new_calls)
-    outputs = keras.tree.map_structure(successor, structure.outputs_of(function))
+    outputs = _renewed(structure.outputs_of(function), replaced)
     # Keras warned about dict keys that differ from the input names when the model was created.
     with keep_name_counters(), rewire.allow_unused_inputs(given), warnings.catch_warnings(action="ignore"):
         donor = keras.Model(inputs, outputs)
@@ -171,10 +172,7 @@ def calls_inside(ops: list[Any]) -> set[int]:
 def arguments_of(call: Any, replaced: dict[int, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments of a call on the new tensors, with the new tensors' masks where Keras had found the masks."""
 
-    def swap(value: Any) -> Any:
-        return replaced.get(id(value), value) if isinstance(value, keras.KerasTensor) else value
-
-    args, kwargs = keras.tree.map_structure(swap, (tuple(call.arguments.args), dict(call.arguments.kwargs)))
+    args, kwargs = _renewed((tuple(call.arguments.args), dict(call.arguments.kwargs)), replaced)
     kinds = mask_kinds(call)
     if kwargs and _added_by_keras(call, dict(kinds)):
         # Keras adds them again. If they were passed, Keras would not record the mask.
@@ -189,6 +187,13 @@ def arguments_of(call: Any, replaced: dict[int, Any]) -> tuple[tuple[Any, ...], 
         else:
             args = (*args[:position], mask, *args[position + 1 :])
     return args, kwargs
+
+
+def _renewed(values: Any, replaced: dict[int, Any]) -> Any:
+    """Return nested values with the successors of tensors."""
+    return keras.tree.map_structure(
+        lambda value: replaced.get(id(value), value) if isinstance(value, keras.KerasTensor) else value, values
+    )
 
 
 def _added_by_keras(call: Any, kinds: dict[int | str, MaskKind]) -> bool:
@@ -274,10 +279,10 @@ class _KeptMasks:
         if any(isinstance(call.operation, keras.Layer) for call in needed):
             return  # that layer is called later
         for call in needed:
-            args, kwargs = keras.tree.map_structure(self._successor, (call.arguments.args, call.arguments.kwargs))
+            args, kwargs = _renewed((call.arguments.args, call.arguments.kwargs), self._replaced)
             made = keras.tree.flatten(call.operation(*args, **kwargs))
             self._replaced.update(zip(map(id, call.outputs), made, strict=True))
-        structure.set_mask(new, self._successor(recorded))
+        setattr(new, names.MASK, _renewed(recorded, self._replaced))
 
     def _needed(self, mask: Any) -> list[Any]:
         """Return the calls that a mask is made by and that have not been made again, in order."""
@@ -288,6 +293,3 @@ class _KeptMasks:
 
         needed = structure.reachable(makers([mask]), lambda call: makers(call.input_tensors))
         return sorted(needed, key=lambda call: self._position[id(call)])
-
-    def _successor(self, value: Any) -> Any:
-        return self._replaced.get(id(value), value) if isinstance(value, keras.KerasTensor) else value

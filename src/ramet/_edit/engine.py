@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 import keras
 
 from ramet._arguments import check_flag, check_seed
-from ramet._build import seeded_randomness
 from ramet._copy import copy_model
 from ramet._edit.base import RAISED_BY_USER, Edit, as_edits
 from ramet._edit.plans import Plan, Step, Touch
@@ -133,7 +132,7 @@ def _edited(model: Any, edits: tuple[Edit, ...], *, seed: int | None, unsaved: b
     `session.changes` what should happen to calls. Then all recorded changes are applied together, each graph once. That
     way edits that concern the same graph do not rebuild it again and again, and no edit sees a half-changed graph.
     """
-    with pause_collector(), seeded_randomness(seed), suppress_config_warnings():
+    with pause_collector(), draw_from_seed(seed), suppress_config_warnings():
         session = EditSession(model, copy_model(model))
         for step in _planned_steps(edits, session):
             with _located_errors(step.edit, session):

@@ -8,8 +8,7 @@ support for a new Keras release is added in one place.
     names          private names of Keras, what they hold, and the supported versions
     structure      calls, layers, inputs, outputs and variables of a model; kinds of objects
     calls          calls (Keras' nodes) and the tensors between them
-    tree           every op below a model, with its path
-    capture        a live model as a graph; masks: implicit and explicit masks; frozen: arguments and settings as data
+    capture        every op below a model, with its path; a live model as a graph; masks: implicit and explicit masks; frozen: arguments and settings as data
     rewire         a new call graph in an existing model; names of ops
     exchange       parts of a layer exchanged in place; layers: settings and variables of one layer
     training       compile settings, optimizers, values while Keras' loops run
@@ -35,7 +34,7 @@ from ramet._keras import (
     training,
 )
 from ramet._keras.calls import sort_calls
-from ramet._keras.capture import capture_model, live_calls
+from ramet._keras.capture import OpLocation, capture_model, live_calls, locations_below, unique_ids
 from ramet._keras.configs import (
     file_config,
     is_marked_lossy,
@@ -63,7 +62,6 @@ from ramet._keras.policies import effective_policy, keep_policies
 from ramet._keras.structure import expand_shared, kind_of, ops_inside
 from ramet._keras.tensors import LiveVariables, LiveWeights, arrays_of, is_concrete, is_live, mask_of, views_of
 from ramet._keras.training import compile_settings
-from ramet._keras.tree import OpLocation, locations_below, unique_ids
 
 __all__ = [
     "IDENTITY_ATTRIBUTES",

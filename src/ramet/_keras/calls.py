@@ -69,19 +69,14 @@ def split_node_key(key: str) -> tuple[int, int]:
     return int(op), int(position)
 
 
-def empty(calls: Any) -> None:
-    """Remove all items from a list of calls, bypassing the bookkeeping of a wrapper class."""
+def refill(calls: Any, items: list[Any]) -> None:
+    """Replace all items of a list of calls, bypassing the bookkeeping of a wrapper class."""
     attributes = getattr(calls, "__dict__", {})
     if _WRAPPED_ITEMS in attributes:
         attributes[_WRAPPED_ITEMS].clear()
     else:
         list.clear(calls)
-
-
-def forget_outputs(call: Any) -> None:
-    """Remove the history of the outputs of a call that no longer exists."""
-    for tensor in call.outputs:
-        tensor.__dict__.pop(names.HISTORY, None)
+    put(calls, items)
 
 
 def sort_calls(calls: list[Any]) -> list[Any]:

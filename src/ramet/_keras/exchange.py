@@ -63,8 +63,7 @@ def _exchanged(value: Any, new_for: dict[int, Any], seen: set[int]) -> Any:
         items = list(value)
         parts = [_exchanged(part, new_for, seen) for part in items]
         if any(new is not old for new, old in zip(parts, items, strict=True)):
-            calls.empty(value)
-            calls.put(value, parts)
+            calls.refill(value, parts)
     return value
 
 

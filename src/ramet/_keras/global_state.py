@@ -20,7 +20,11 @@ def keep_name_counters() -> Iterator[None]:
 
     A temporary layer must not change the automatic names of the user's next layers.
     """
-    counters = _counters()
+    keras.backend.get_uid("ramet")  # creates the table if there is none yet
+    counters = keras_global("get_global_attribute")("object_name_uids")
+    counters["ramet"] -= 1
+    if counters["ramet"] == 0:
+        del counters["ramet"]
     before = dict(counters)
     try:
         yield
@@ -29,36 +33,34 @@ def keep_name_counters() -> Iterator[None]:
         counters.update(before)
 
 
-def _counters() -> Any:
-    keras.backend.get_uid("ramet")  # creates the table if there is none yet
-    counters = keras_global("get_global_attribute")("object_name_uids")
-    counters["ramet"] -= 1
-    if counters["ramet"] == 0:
-        del counters["ramet"]
-    return counters
-
-
 _GLOBAL_GENERATOR = "global_seed_generator"
 
 
 @contextlib.contextmanager
 def keep_random_state() -> Iterator[None]:
     """Restore all random generators, so that the next random numbers are the same as if nothing had been drawn."""
-    python, numpy, torch, tensorflow = random.getstate(), np.random.get_state(), _torch_state(), _tensorflow_state()
-    generator = global_generator()
-    try:
+    with contextlib.ExitStack() as restore:
+        restore.callback(keras_global("set_global_attribute"), _GLOBAL_GENERATOR, global_generator())
+        restore.callback(random.setstate, random.getstate())
+        restore.callback(np.random.set_state, np.random.get_state())
+        torch = sys.modules.get("torch")
+        if torch is not None and hasattr(torch, "get_rng_state"):
+            restore.callback(torch.set_rng_state, torch.get_rng_state())
+            if torch.cuda.is_initialized():
+                restore.callback(torch.cuda.set_rng_state_all, torch.cuda.get_rng_state_all())
+        if keras.backend.backend() == "tensorflow":
+            # The seed of eager TensorFlow, and the generator that numbers the ops drawing from it.
+            context = sys.modules["tensorflow.python.eager.context"].context().__dict__
+            restore.callback(context.update, {name: context.get(name) for name in ("_seed", "_rng")})
         yield
-    finally:
-        random.setstate(python)
-        np.random.set_state(numpy)
-        _set_torch_state(torch)
-        _set_tensorflow_state(tensorflow)
-        keras_global("set_global_attribute")(_GLOBAL_GENERATOR, generator)
 
 
 @contextlib.contextmanager
-def draw_from_seed(seed: int) -> Iterator[None]:
-    """Draw everything inside from one seed, whichever generator is used, and restore the generators."""
+def draw_from_seed(seed: int | None) -> Iterator[None]:
+    """Draw everything inside from one seed, whichever generator is used, and restore them; None changes nothing."""
+    if seed is None:
+        yield
+        return
     with keep_random_state():
         seed_generators(seed)
         torch = sys.modules.get("torch")
@@ -90,36 +92,6 @@ def keras_global(function: str) -> Any:
     # The table is in a module without a public name; a public function of that module leads to it.
     found = keras.utils.clear_session
     return getattr(found, "__wrapped__", found).__globals__[function]
-
-
-def _torch_state() -> Any:
-    torch = sys.modules.get("torch")
-    if torch is None or not hasattr(torch, "get_rng_state"):
-        return None
-    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
-    return torch.get_rng_state(), cuda
-
-
-def _set_torch_state(state: Any) -> None:
-    if state is not None:
-        torch = sys.modules["torch"]
-        torch.set_rng_state(state[0])
-        if state[1] is not None:
-            torch.cuda.set_rng_state_all(state[1])
-
-
-def _tensorflow_state() -> Any:
-    """Return the context of eager TensorFlow, its seed, and the generator that numbers the ops drawing from it."""
-    if keras.backend.backend() != "tensorflow":
-        return None
-    context = sys.modules["tensorflow.python.eager.context"].context()
-    return context, context.__dict__.get("_seed"), context.__dict__.get("_rng")
-
-
-def _set_tensorflow_state(state: Any) -> None:
-    if state is not None:
-        context, seed, generator = state
-        context.__dict__["_seed"], context.__dict__["_rng"] = seed, generator
 
 
 _lock = threading.Lock()

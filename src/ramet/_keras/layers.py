@@ -11,28 +11,20 @@ from ramet._keras import names, structure
 
 # The names that Keras gives to unnamed variables.
 _NUMBERED = re.compile(r"variable(_\d+)?")
-# Bookkeeping of Keras or the backend that every layer has, and what is handled elsewhere.
+# Bookkeeping that every layer has, and what is handled elsewhere.
 _BOOKKEEPING = frozenset(
     {
         *(names.INBOUND, names.OUTBOUND, names.TRACKER, names.LAYERS, names.OWN_TRAINABLE, names.OWN_NON_TRAINABLE),
         *(names.SEED_GENERATORS, names.LOCK, names.PATH, names.PARENT_PATH, names.LOSS_IDS, names.BUILD_SHAPES),
         *("_losses", "_losses_override", "_metrics", "_called", "_trainable", "_tracked"),
         *("_saved_model_inputs_spec", "_saved_model_arg_spec", "build", "quantize", "built", "name", "training"),
-    }
-)
-# torch's own attributes of a module.
-_TORCH = frozenset(
-    {
+        # torch's own attributes of a module.
         *("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "_backward_pre_hooks"),
         *("_backward_hooks", "_is_full_backward_hook", "_forward_hooks", "_forward_hooks_with_kwargs"),
         *("_forward_hooks_always_called", "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs"),
         *("_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks"),
         "_load_state_dict_post_hooks",
-    }
-)
-# TensorFlow's own attributes of a trackable. The prefix `_self_` is not enough: users have `_self_attention_layer`.
-_TENSORFLOW = frozenset(
-    {
+        # TensorFlow's own attributes of a trackable. The prefix `_self_` is not enough: users have `_self_attention_layer`.
         *(names.TF_DEPENDENCIES, names.TF_DEPENDENCY_NAMES),
         *("_self_name_based_restores", "_self_saveable_object_factories", "_self_setattr_tracking"),
         *("_self_unconditional_deferred_dependencies", "_self_update_uid"),
@@ -53,10 +45,7 @@ def settings_of(layer: Any) -> dict[str, Any]:
     return {
         name: value
         for name, value in found.items()
-        if name not in _BOOKKEEPING
-        and name not in _TORCH
-        and name not in _TENSORFLOW
-        and not name.startswith(_TENSORFLOW_PREFIX)
+        if name not in _BOOKKEEPING and not name.startswith(_TENSORFLOW_PREFIX)
     }
 
 
@@ -107,8 +96,11 @@ def adopt_variable(layer: Any, variable: Any) -> None:
     prefix = layer.path or layer.name
     variable.__dict__[names.PATH] = f"{prefix}/{variable.name}"
     variable.trainable = variable.trainable and layer.trainable
+    _track(layer, variable, "trainable_variables" if variable.trainable else "non_trainable_variables")
+
+
+def _track(layer: Any, variable: Any, store: str) -> None:
     tracker = layer.__dict__[names.TRACKER]
-    store = "trainable_variables" if variable.trainable else "non_trainable_variables"
     getattr(tracker, names.STORES)[store][1].append(variable)
     getattr(tracker, names.STORED_IDS)[store].add(id(variable))
 
@@ -137,11 +129,8 @@ def own_trainable(layer: Any) -> list[Any]:
 
 def list_as_trainable(layer: Any, variable: Any, order: list[str]) -> None:
     """Track a variable among those that the layer's flag applies to, sorted by these names."""
-    tracker = layer.__dict__[names.TRACKER]
-    stores, ids = getattr(tracker, names.STORES), getattr(tracker, names.STORED_IDS)
     untrack(layer, variable)
-    stores["trainable_variables"][1].append(variable)
-    ids["trainable_variables"].add(id(variable))
+    _track(layer, variable, "trainable_variables")
     held = own_variables(layer)
     known = dict(zip(variable_keys(held), held, strict=True))
     order_variables(layer, [known[name] for name in order if name in known])
@@ -161,10 +150,10 @@ def take_build_shapes(layer: Any, other: Any) -> None:
 
 def variable_keys(variables: list[Any]) -> list[str]:
     """Return the names of a layer's variables; for names that Keras numbers across the process, the position."""
-    found = []
-    for position, variable in enumerate(variables):
-        found.append(f"variable {position}" if _NUMBERED.fullmatch(variable.name) else variable.name)
-    return found
+    return [
+        f"variable {position}" if _NUMBERED.fullmatch(variable.name) else variable.name
+        for position, variable in enumerate(variables)
+    ]
 
 
 def patch_variable(variable: Any, before: Any, after: Any) -> None:

@@ -8,19 +8,14 @@ from typing import Any
 
 import keras
 import numpy as np
+from keras import layers
 
 from ramet._keras import structure
+from ramet._keras.tensors import wide
 
 # `lora_kernel_a` and `lora_kernel_b` update `_kernel`, `lora_embeddings_a` and its partner `_embeddings`.
 _PREFIX, _SIDES = "lora_", ("_a", "_b")
-_CLASSES = (
-    keras.layers.Dense,
-    keras.layers.EinsumDense,
-    keras.layers.Embedding,
-    keras.layers.Conv1D,
-    keras.layers.Conv2D,
-    keras.layers.Conv3D,
-)
+_CLASSES = (layers.Dense, layers.EinsumDense, layers.Embedding, layers.Conv1D, layers.Conv2D, layers.Conv3D)
 
 
 def is_enabled(layer: Any) -> bool:
@@ -44,8 +39,8 @@ def merged_values(layer: Any) -> dict[str, Any]:
     scale = layer.lora_alpha / layer.lora_rank
     found = {}
     for name, variable in _updated(layer):
-        a, b = (_wide(getattr(layer, f"{_PREFIX}{name}{side}")) for side in _SIDES)
-        found[variable.name] = _wide(variable) + scale * np.matmul(a, b)
+        a, b = (wide(getattr(layer, f"{_PREFIX}{name}{side}")) for side in _SIDES)
+        found[variable.name] = wide(variable) + scale * np.matmul(a, b)
     return found
 
 
@@ -81,7 +76,7 @@ def count_added_parameters(layer: Any, rank: int) -> int | None:
     """Return how many parameters LoRA would add to a layer of Keras; None for others, and for packed weights."""
     if type(layer) not in _CLASSES or getattr(layer, "quantization_mode", None) == "int4":
         return None
-    shape = tuple(layer.__dict__["_embeddings" if isinstance(layer, keras.layers.Embedding) else "_kernel"].shape)
+    shape = tuple(layer.__dict__["_embeddings" if isinstance(layer, layers.Embedding) else "_kernel"].shape)
     return rank * (int(np.prod(shape[:-1])) + int(shape[-1]))
 
 
@@ -97,7 +92,3 @@ def _updated(layer: Any) -> list[tuple[str, Any]]:
         if isinstance(base, keras.Variable):
             found.append((name, base))
     return found
-
-
-def _wide(variable: Any) -> Any:
-    return keras.ops.convert_to_numpy(variable).astype("float64")

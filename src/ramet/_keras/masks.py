@@ -16,7 +16,7 @@ import keras
 import numpy as np
 
 from ramet._graph import MaskKind
-from ramet._keras import structure
+from ramet._keras import names, structure
 
 
 def mask_kinds(call: Any) -> tuple[tuple[int | str, MaskKind], ...]:
@@ -45,10 +45,10 @@ def _mask_arguments(call: Any) -> Iterator[tuple[int | str, Any, Any]]:
             yield (name if name in kwargs else key), masked, value
 
 
-def mask_owner(names: list[str], key: int | str) -> str:
+def mask_owner(arguments: list[str], key: int | str) -> str:
     """Return the argument that a mask belongs to: `value` for `value_mask`, the first one for `mask`."""
-    name = key if isinstance(key, str) else names[key]
-    return names[0] if name == "mask" else name.removesuffix("_mask")
+    name = key if isinstance(key, str) else arguments[key]
+    return arguments[0] if name == "mask" else name.removesuffix("_mask")
 
 
 def computed_alike(first: Any, second: Any, replaced: dict[int, Any] | None = None) -> bool:
@@ -108,8 +108,9 @@ def _alike(a: Any, b: Any) -> bool:
         return True
     if type(a) is not type(b) or isinstance(a, keras.Layer):
         return False
-    ours, theirs = structure.raw_attributes(a), structure.raw_attributes(b)
-    return ours.keys() == theirs.keys() and all(_equal(ours[name], theirs[name]) for name in ours)
+    own = {names.INBOUND, names.OUTBOUND, names.AUTO_CONFIG, "name", names.LOCK, names.REMAT}
+    ours, theirs = a.__dict__.keys() - own, b.__dict__.keys() - own
+    return ours == theirs and all(_equal(a.__dict__[name], b.__dict__[name]) for name in ours)
 
 
 def _equal(a: Any, b: Any) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ramet._keras import policies
 from ramet._keras.global_state import bound_collections
+from ramet._keras.tensors import wide
 
 # These need calibration data and a list of blocks; a single layer cannot be quantized with them.
 CALIBRATED = ("gptq", "awq")
@@ -90,31 +91,31 @@ def dequantized(layer: Any) -> dict[str, Any]:
 
 
 def _kernel(layer: Any) -> Any:
-    quantized, scale = _unpacked(layer, "kernel"), _wide(layer.kernel_scale)
+    quantized, scale = _unpacked(layer, "kernel"), wide(layer.kernel_scale)
     if _is_grouped(layer):
         flat = quantized.reshape(-1, scale.shape[-1])
-        return _grouped(flat, scale, _wide(layer.kernel_zero), layer.g_idx, axis=0).reshape(quantized.shape)
+        return _grouped(flat, scale, wide(layer.kernel_zero), layer.g_idx, axis=0).reshape(quantized.shape)
     if isinstance(layer, keras.layers.EinsumDense):
         if mode_of(layer) == "int4" and hasattr(layer, "_int4_unpacked_column_size"):  # from Keras 3.13 on
             return (quantized.reshape(-1, scale.shape[-1]) / scale).reshape(quantized.shape)
-        scale = _wide(layer._adjust_scale_for_dequant(keras.ops.convert_to_tensor(layer.kernel_scale)))
+        scale = wide(layer._adjust_scale_for_dequant(keras.ops.convert_to_tensor(layer.kernel_scale)))
     return quantized / scale
 
 
 def _embeddings(layer: Any) -> Any:
-    quantized, scale = _unpacked(layer, "embeddings"), _wide(layer.embeddings_scale)
+    quantized, scale = _unpacked(layer, "embeddings"), wide(layer.embeddings_scale)
     if _is_grouped(layer):
-        return _grouped(quantized, scale, _wide(layer.embeddings_zero), layer.g_idx, axis=-1)
+        return _grouped(quantized, scale, wide(layer.embeddings_zero), layer.g_idx, axis=-1)
     return quantized / scale[:, None]
 
 
 def _reverse_embeddings(layer: Any) -> Any:
-    quantized, scale = layer.reverse_embeddings, _wide(layer.reverse_embeddings_scale)
+    quantized, scale = layer.reverse_embeddings, wide(layer.reverse_embeddings_scale)
     if mode_of(layer) == "int4":
         quantized = keras.quantizers.unpack_int4(quantized, layer.output_dim, axis=0)
     if _is_grouped(layer):
-        return _grouped(_wide(quantized), scale, _wide(layer.reverse_embeddings_zero), layer.g_idx, axis=0)
-    return _wide(quantized) / scale
+        return _grouped(wide(quantized), scale, wide(layer.reverse_embeddings_zero), layer.g_idx, axis=0)
+    return wide(quantized) / scale
 
 
 def _unpacked(layer: Any, name: str) -> Any:
@@ -125,7 +126,7 @@ def _unpacked(layer: Any, name: str) -> Any:
     enabled = layer.lora_enabled
     layer.lora_enabled = False
     try:
-        return _wide(getattr(layer, name))
+        return wide(getattr(layer, name))
     finally:
         layer.lora_enabled = enabled
 
@@ -136,7 +137,7 @@ def _is_grouped(layer: Any) -> bool:
 
 def _grouped(quantized: Any, scale: Any, zero: Any, groups: Any, *, axis: int) -> Any:
     """Return values with a scale and a zero point for each group; here the scale multiplies."""
-    indices = _wide(groups).astype("int64")
+    indices = wide(groups).astype("int64")
     return (quantized - np.take(zero, indices, axis)) * np.take(scale, indices, axis)
 
 
@@ -144,7 +145,3 @@ def _base(layer: Any) -> Any:
     """Return the class of Keras that defines the quantize method of a layer."""
     known = (*_LAYERS, getattr(keras.layers, "ReversibleEmbedding", keras.layers.Embedding))
     return next((cls for cls in reversed(known) if isinstance(layer, cls)), None)
-
-
-def _wide(value: Any) -> Any:
-    return keras.ops.convert_to_numpy(value).astype("float64")

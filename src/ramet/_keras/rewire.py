@@ -45,19 +45,17 @@ def forget_calls(ops: list[Any], dropped: set[int], instead: dict[int, list[Any]
     instead = instead or {}
     moved = {id(call) for made in instead.values() for call in made}
     for op in ops:
-        for call in calls.inbound(op):
-            if id(call) in dropped:
-                calls.forget_outputs(call)
         kept: list[Any] = []
         for call in calls.inbound(op):
-            if id(call) not in dropped and id(call) not in moved:
+            if id(call) in dropped:
+                for tensor in call.outputs:
+                    tensor.__dict__.pop(names.HISTORY, None)
+            elif id(call) not in moved:
                 kept.append(call)
             kept += instead.get(id(call), ())
         following = [call for call in calls.outbound(op) if id(call) not in dropped]
-        for attribute, items in ((names.INBOUND, kept), (names.OUTBOUND, following)):
-            held = op.__dict__[attribute]
-            calls.empty(held)
-            calls.put(held, items)
+        calls.refill(op.__dict__[names.INBOUND], kept)
+        calls.refill(op.__dict__[names.OUTBOUND], following)
         for position, call in enumerate(kept):
             for index, tensor in enumerate(call.outputs):
                 if calls.history(tensor) is not None:
@@ -108,8 +106,7 @@ def _depend_like(model: Any, donor: Any) -> None:
             del ours[attribute]
     references = model.__dict__[names.TF_DEPENDENCIES]
     kept = [one for one in references if one.name in ours]
-    calls.empty(references)
-    calls.put(references, [type(one)(one.name, ours[one.name]) for one in kept])
+    calls.refill(references, [type(one)(one.name, ours[one.name]) for one in kept])
 
 
 def adopt_sequence(model: Any, donor: Any) -> None:
@@ -126,8 +123,7 @@ def _hold(model: Any, layers: list[Any], old: set[int]) -> None:
     for items in (store, held) if held is not store else (store,):
         extras = [layer for layer in list(items) if id(layer) not in old]
         if items is held or len(extras) < len(items):
-            calls.empty(items)
-            calls.put(items, [*layers, *extras])
+            calls.refill(items, [*layers, *extras])
     getattr(tracker, names.STORED_IDS)["layers"] = {id(layer) for layer in store}
 
 
@@ -142,7 +138,7 @@ def allow_unused_inputs(inputs: list[Any]) -> Iterator[None]:
         yield
     finally:
         for following in unused:
-            calls.empty(following)
+            calls.refill(following, [])
 
 
 def replace_parts(model: Any, replaced: dict[int, Any]) -> None:
@@ -160,14 +156,11 @@ def _replace_in(holder: Any, key: Any, value: Any, replaced: dict[int, Any]) -> 
     """Replace one value, or the parts of a list or dict; backbones keep their pyramids of outputs in dicts."""
     if id(value) in replaced:
         holder[key] = replaced[id(value)]
-    elif isinstance(value, dict) and all(isinstance(name, str) for name in value):
-        for name, part in list(value.items()):
+    elif isinstance(value, list) or (isinstance(value, dict) and all(isinstance(name, str) for name in value)):
+        kind: Any = dict if isinstance(value, dict) else list
+        for name, part in list(value.items() if isinstance(value, dict) else enumerate(value)):
             if id(part) in replaced:
-                dict.__setitem__(value, name, replaced[id(part)])
-    elif isinstance(value, list):
-        for index, part in enumerate(list(value)):
-            if id(part) in replaced:
-                list.__setitem__(value, index, replaced[id(part)])
+                kind.__setitem__(value, name, replaced[id(part)])
     elif isinstance(value, tuple) and not hasattr(value, "_fields") and any(id(part) in replaced for part in value):
         holder[key] = type(value)(replaced.get(id(part), part) for part in value)
 

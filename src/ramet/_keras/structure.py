@@ -53,7 +53,7 @@ def is_sparse(tensor: Any) -> bool:
 
     def sources(one: Any) -> list[Any]:
         call = calls.producer(one)
-        return [] if call is None else call.input_tensors  # type: ignore[no-any-return]
+        return [] if call is None else call.input_tensors
 
     return bool(tensor.sparse) and any(one.sparse and not sources(one) for one in reachable([tensor], sources))
 
@@ -121,10 +121,6 @@ def mask_of(tensor: Any) -> Any:
     return getattr(tensor, names.MASK, None)
 
 
-def set_mask(tensor: Any, mask: Any) -> None:
-    setattr(tensor, names.MASK, mask)
-
-
 def producing_call(tensor: Any) -> Any:
     """Return the call that a tensor comes from, or None."""
     return calls.producer(tensor)
@@ -140,15 +136,12 @@ def makes_its_own_config(model: Any) -> bool:
 
 def has_its_own_call(model: Any) -> bool:
     """Return whether calling a model with a call graph does something other than run its calls."""
-    plain = keras.Sequential.call if isinstance(model, keras.Sequential) else _functional_call(model)
+    if isinstance(model, keras.Sequential):
+        plain = keras.Sequential.call
+    else:
+        bases = [base for base in type(model).__mro__ if base.__module__.startswith("keras.src.models")]
+        plain = next((base.__dict__["call"] for base in bases if "call" in base.__dict__), None)
     return "call" in model.__dict__ or getattr(type(model), "call", None) is not plain
-
-
-def _functional_call(model: Any) -> Any:
-    for base in type(model).__mro__:
-        if base.__module__.startswith("keras.src.models") and "call" in base.__dict__:
-            return base.__dict__["call"]
-    return None
 
 
 def saves_its_calls(model: Any) -> bool:
@@ -163,12 +156,6 @@ def saves_its_calls(model: Any) -> bool:
         return True
     like_a_functional = inspect.unwrap(type(model).get_config).__globals__["functional_like_constructor"]
     return bool(like_a_functional(type(model)))
-
-
-def raw_attributes(op: Any) -> dict[str, Any]:
-    """Return the settings of a raw operation: its attributes besides its name and calls."""
-    own = {names.INBOUND, names.OUTBOUND, names.AUTO_CONFIG, "name", names.LOCK, names.REMAT}
-    return {name: value for name, value in op.__dict__.items() if name not in own}
 
 
 def calls_made(op: Any) -> list[Any]:

@@ -10,9 +10,9 @@ import keras
 import numpy as np
 
 from ramet._keras import names, structure
+from ramet._keras.capture import locations_below, variables_at
 from ramet._keras.global_state import keras_global
 from ramet._keras.training import values_in_running_loops
-from ramet._keras.tree import locations_below, variables_at
 
 # The dtypes of torch and TensorFlow that NumPy has as well.
 _PLAIN = frozenset({"float16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64", "bool"})
@@ -28,12 +28,8 @@ def arrays_of(value: Any) -> list[Any]:
         return [np.asarray(value)]
     for parts in (("indices", "values", "dense_shape"), ("flat_values", "nested_row_splits"), ("data", "indices")):
         if _is_composite(value) and all(hasattr(value, part) for part in parts):
-            return [
-                array
-                for part in parts
-                for array in keras.tree.flatten(getattr(value, part))
-                for array in arrays_of(array)
-            ]
+            held = [one for part in parts for one in keras.tree.flatten(getattr(value, part))]
+            return [array for one in held for array in arrays_of(one)]
     if _is_key(value):
         value = sys.modules["jax"].random.key_data(value)
     return [np.asarray(keras.ops.convert_to_numpy(value))]
@@ -54,6 +50,11 @@ def views_of(value: Any) -> list[Any]:
         value = value.read_value()
         return [np.asarray(memoryview(value))] if value.dtype.name in _PLAIN else arrays_of(value)
     return arrays_of(value)
+
+
+def wide(value: Any) -> Any:
+    """Return a tensor or variable as a NumPy array in double precision."""
+    return keras.ops.convert_to_numpy(value).astype("float64")
 
 
 def is_live(value: Any) -> bool:

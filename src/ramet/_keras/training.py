@@ -94,13 +94,11 @@ def follow_output_names(model: Any, before: list[str] | None) -> None:
     def renamed(value: Any) -> Any:
         return {new_names.get(key, key): part for key, part in value.items()} if isinstance(value, dict) else value
 
-    loss, metrics = getattr(model, names.COMPILE_LOSS, None), getattr(model, names.COMPILE_METRICS, None)
-    if loss is not None:
-        settings = [renamed(getattr(loss, name)) for name in names.USER_LOSS]
-        setattr(model, names.COMPILE_LOSS, type(loss)(*settings, output_names=after))
-    if metrics is not None:
-        settings = [renamed(getattr(metrics, name)) for name in names.USER_METRICS]
-        setattr(model, names.COMPILE_METRICS, type(metrics)(*settings, output_names=after))
+    for attribute, arguments in ((names.COMPILE_LOSS, names.USER_LOSS), (names.COMPILE_METRICS, names.USER_METRICS)):
+        derived = getattr(model, attribute, None)
+        if derived is not None:
+            settings = [renamed(getattr(derived, name)) for name in arguments]
+            setattr(model, attribute, type(derived)(*settings, output_names=after))
     model.loss = renamed(model.loss)
     config = getattr(model.__dict__.get(names.COMPILE_CONFIG), "config", None) or {}
     config.update({name: renamed(config[name]) for name in _KEYED if name in config})

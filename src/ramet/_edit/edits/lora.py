@@ -10,7 +10,6 @@ from typing import Any
 
 import keras
 
-from ramet._build import seeded_randomness
 from ramet._copy import copy_model
 from ramet._edit.base import Edit, SelectorLike, is_whole_number
 from ramet._edit.edits.quantize import Quantize
@@ -19,7 +18,7 @@ from ramet._edit.saving import makes_its_parts
 from ramet._edit.session import EditSession, inside_first
 from ramet._edit.settings import update_settings
 from ramet._edit.trainable import Flag, TrainingForecast
-from ramet._keras import layers, quantization, structure
+from ramet._keras import draw_from_seed, layers, quantization, structure
 from ramet._keras import lora as keras_lora
 from ramet._report import joined
 from ramet._select import anything
@@ -104,7 +103,7 @@ class Lora(Edit):
     def apply(self, step: Step, session: EditSession) -> None:
         for item in step.touched:
             seed = None if self.seed is None else zlib.crc32(f"{self.seed}/{item.path}".encode())
-            with seeded_randomness(seed):
+            with draw_from_seed(seed):
                 keras_lora.enable(session.op(item.path), self.rank, self.alpha)
         session.with_lora += [item.path for item in step.touched]
         if self.freeze_rest and step.touched:
@@ -161,7 +160,7 @@ class Lora(Edit):
         try:
             copy = copy_model(layer)
             before = copy.count_params()
-            with seeded_randomness(0):
+            with draw_from_seed(0):
                 keras_lora.enable(copy, self.rank, self.alpha)
             return int(copy.count_params() - before)
         except Exception as error:  # noqa: BLE001  # a user's class may raise anything
