@@ -14,8 +14,7 @@ from typing import Any
 import keras
 
 from ramet._build.fresh import build_like, inherit_parent_path
-from ramet._build.pending import PendingChanges
-from ramet._build.rebuild import Steps, arguments_of, rebuild, run_steps
+from ramet._build.rebuild import Steps, arguments_of, rebuild
 from ramet._copy import copy_model
 from ramet._keras import locations_below, structure
 from ramet.errors import ArgumentError, RametError
@@ -46,9 +45,7 @@ class Replacements:
     def replace(self, op: Any, held: Any = None) -> Steps:
         """Return the replacement of an op of the original, calling the user's function if it is the first time.
 
-        Args:
-            op: The op.
-            held: The layer that a new wrapper holds in its place; the replacement inherits its path.
+        If a new wrapper holds a layer in its place, the replacement inherits the path of this held layer.
         """
         if id(op) not in self.made:
             nested = isinstance(op, keras.Sequential) or structure.function_of(op) is not None
@@ -61,10 +58,17 @@ class Replacements:
         function, twin_function = structure.function_of(model), structure.function_of(twin)
         if function is None:
             return (yield self._replace_held(model, twin))
-        swap = _Swap(self, function, twin_function)
+        originals = dict(zip(map(id, twin_function.operations), function.operations, strict=True))
+        mask_ops = _ops_of_found_masks(twin_function)
+
+        def replace_op(op: Any) -> Steps:
+            return op if id(op) in mask_ops else (yield self.replace(originals[id(op)]))
+
+        def call_op(op: Any, *args: Any, **kwargs: Any) -> Any:
+            return op(*args, **kwargs) if id(op) in mask_ops else self.call_function(op, *args, **kwargs)
+
         inputs = structure.inputs_of(twin_function) if inputs is None else inputs
-        call_op = swap.call if self.call_function else None
-        return (yield rebuild(twin, inputs, call_op=call_op, changes=PendingChanges(swap=swap)))
+        return (yield rebuild(twin, inputs, call_op=call_op if self.call_function else None, replace_op=replace_op))
 
     def _replace_one(self, op: Any, held: Any) -> Steps:
         result = self.function(op)
@@ -106,31 +110,6 @@ class Replacements:
         if not replace or any(structure.function_of(op) is not None for op in ops):
             return result
         return _with_parts(result, replace)
-
-
-class _Swap(dict[int, Any]):
-    """For each op of a twin's graph, by id, the op to call instead; looked up when its first call is made."""
-
-    def __init__(self, replacements: Replacements, function: Any, twin_function: Any) -> None:
-        super().__init__()
-        self._replacements = replacements
-        self._mask_ops = _ops_of_found_masks(twin_function)
-        self._originals = {
-            id(twin_op): op
-            for op, twin_op in zip(function.operations, twin_function.operations, strict=True)
-            if id(twin_op) not in self._mask_ops
-        }
-
-    def call(self, op: Any, *args: Any, **kwargs: Any) -> Any:
-        """Make one call with the user's function, unless the op only serves a mask that Keras found."""
-        if id(op) in self._mask_ops:
-            return op(*args, **kwargs)
-        return self._replacements.call_function(op, *args, **kwargs)
-
-    def get(self, key: int, default: Any = None) -> Any:
-        if key not in self and key in self._originals:
-            self[key] = run_steps(self._replacements.replace(self._originals[key]))
-        return super().get(key, default)
 
 
 def _ops_of_found_masks(function: Any) -> set[int]:

@@ -184,16 +184,9 @@ def _index_of_call(call: Any) -> int:
 def _start_in_the_middle(
     twin: Any, starts: list[tuple[_Point, Any]], ends: list[tuple[_Point, Any]], keys: dict[int, str]
 ) -> dict[int, Any]:
-    """Make the calls between some tensors and the outputs again, on new inputs.
+    """Make the calls between points again, on new inputs, and return the successors of tensors by their ids.
 
-    Args:
-        twin: The twin that is cut.
-        starts: The points to start at, with their tensors.
-        ends: The points to end at, with their tensors.
-        keys: By the id of a start tensor, the name that the user gave to the new input.
-
-    Returns:
-        By the id of a tensor, its successor.
+    Points are passed with their tensors. `keys` are the names that the user gave to inputs, by the id of a start tensor.
     """
     needed = _calls_between(twin, starts, ends)
     tensors = [tensor for _, tensor in starts]

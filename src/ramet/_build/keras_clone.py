@@ -150,12 +150,11 @@ def _single_input(model: Any, given: Any) -> Any:
             found=described(flat[0]),
             fix="pass keras.Input(shape).",
         )
-    return flat
+    return flat[0]
 
 
-def _built_on(model: Any, given: Any, call: CallOp | None) -> Any:
+def _built_on(model: Any, tensor: Any, call: CallOp | None) -> Any:
     """Build a Sequential that has not been built yet on an input, and return it."""
-    tensor = keras.tree.flatten(given)[0]
     if not (isinstance(tensor, keras.KerasTensor) and structure.is_input_tensor(tensor)):
         symbolic = isinstance(tensor, keras.KerasTensor)
         shape = tuple(tensor.shape) if symbolic else (None, *tensor.shape[1:])

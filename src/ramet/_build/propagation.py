@@ -97,12 +97,7 @@ def propagate(
 ) -> list[TrackedTensor] | None:
     """Return the outputs of an operation on tracked tensors, or None if it cannot be run.
 
-    Args:
-        run: Runs the operation.
-        inputs: Its tensors.
-        dtypes: Their dtypes.
-        what: The name of the operation, for the reason why positions are lost.
-        policy: The policy for weights at new positions.
+    `what` names the operation in the reason why positions are lost; `policy` is the one for weights at new positions.
     """
     if sum(math.prod(one.old) + math.prod(one.new) for one in inputs) > _LIMIT:
         return None
@@ -118,15 +113,11 @@ def propagate(
 def _moved(run: Run, inputs: list[TrackedTensor], policy: str, what: str) -> list[TrackedTensor] | None:
     """Return the outputs of an operation that only moves values, or None for any other operation."""
     old = _labels(run, [one.old for one in inputs])
-    if old is None:
-        return None
-    new = _labels(run, [one.new for one in inputs])
-    if new is None or len(old) != len(new):
+    new = None if old is None else _labels(run, [one.new for one in inputs])
+    if old is None or new is None or [one.ndim for one in old] != [one.ndim for one in new]:
         return None
     found = []
     for before, after in zip(old, new, strict=True):
-        if before.ndim != after.ndim:
-            return None
         axes = tuple(_axis(axis, before, after, inputs, policy, what) for axis in range(before.ndim))
         found.append(TrackedTensor(before.shape, after.shape, axes))
     return found
@@ -137,11 +128,9 @@ def _labels(run: Run, shapes: list[tuple[int, ...]]) -> list[Array] | None:
 
     The operation is run with two orders of the labels: if the values decide what goes where, the results differ.
     """
-    total = sum(math.prod(shape) for shape in shapes)
-    orders = [np.arange(1, total + 1), np.random.default_rng(0).permutation(total) + 1]
+    *ends, total = np.cumsum([math.prod(shape) for shape in shapes]).tolist()
     results = []
-    for order in orders:
-        ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
+    for order in (np.arange(1, total + 1), np.random.default_rng(0).permutation(total) + 1):
         parts = [part.reshape(shape).astype("int32") for part, shape in zip(np.split(order, ends), shapes, strict=True)]
         try:
             outputs = run(parts)

@@ -58,6 +58,7 @@ def rebuild(
     inputs: Any = None,
     *,
     call_op: CallOp | None = None,
+    replace_op: Callable[[Any], Steps] | None = None,
     origin: InputOrigins | None = None,
     changes: PendingChanges | None = None,
     spared: Set[int] = frozenset(),
@@ -81,6 +82,7 @@ def rebuild(
         inputs: Input tensors in the structure of its inputs: every call that depends on them is made again. Without
             them, only calls that the changes concern.
         call_op: Makes one call; by default the op is called.
+        replace_op: Steps with the op to call instead of one of the twin's; run before its first call.
         origin: For a nested model, the inputs of the outermost model that its own inputs come from.
         changes: The changes at some calls.
         spared: The ids of calls that other graphs have, too, and that the ops therefore keep.
@@ -100,7 +102,6 @@ def rebuild(
         return replaced.get(id(tensor), tensor)
 
     stale = {id(call) for call in calls if call.is_input and successor(call.outputs[0]) is not call.outputs[0]}
-
     for call in calls:
         concerned = changes.concerns(call)
         if call.is_input and concerned:
@@ -113,6 +114,8 @@ def rebuild(
         stale.add(id(call))
         if id(call.outputs[0]) in replaced:
             continue  # a mask that was needed earlier
+        if replace_op is not None and id(call.operation) not in changes.swap:
+            changes.swap[id(call.operation)] = yield replace_op(call.operation)
         op = changes.swap.get(id(call.operation), call.operation)
         args, kwargs = arguments_of(call, replaced)
         if op is not call.operation:
@@ -171,7 +174,6 @@ def calls_inside(ops: list[Any]) -> set[int]:
 
 def arguments_of(call: Any, replaced: dict[int, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments of a call on the new tensors, with the new tensors' masks where Keras had found the masks."""
-
     args, kwargs = _renewed((tuple(call.arguments.args), dict(call.arguments.kwargs)), replaced)
     kinds = mask_kinds(call)
     if kwargs and _added_by_keras(call, dict(kinds)):

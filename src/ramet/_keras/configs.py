@@ -31,9 +31,7 @@ def file_config(value: Any) -> Any:
 def reload_from_config(op: Any, config: dict[str, Any] | None = None) -> Any:
     """Return the object that loading a file would make of an op, with new weights.
 
-    Args:
-        op: The op, which is not changed.
-        config: Another config for the same class, as returned by `file_config`. Default: the config of the op.
+    Another config for the same class is used if one is passed, as returned by `file_config`.
     """
     config = file_config(op.get_config()) if config is None else json.loads(json.dumps(config))
     with (
@@ -64,13 +62,10 @@ def _objects_of(op: Any) -> dict[str, Any]:
     for part in reachable([op], ops_inside):
         for value in (part, *layers.settings_of(part).values()):
             named = value if isinstance(value, types.FunctionType) else type(value)
-            if not _is_known(named) and (value is named or hasattr(value, "get_config")):
+            known = str(getattr(named, "__module__", "")).partition(".")[0] in ("keras", "builtins")
+            if not known and (value is named or hasattr(value, "get_config")):
                 found.setdefault(named.__name__, named)
     return found
-
-
-def _is_known(named: Any) -> bool:
-    return str(getattr(named, "__module__", "")).partition(".")[0] in ("keras", "builtins")
 
 
 @contextlib.contextmanager

@@ -86,14 +86,10 @@ def _with_tensorflow(
             tape.watch(value)
         outputs = run()
         try:
-            number = number_of(outputs)
+            found = tape.gradient(number_of(outputs), values)
+            return outputs, [None if value is None else tf.convert_to_tensor(value) for value in found]
         except Exception as error:  # noqa: BLE001  # a model need not have derivatives
             return outputs, error
-    try:
-        found = tape.gradient(number, values)
-        return outputs, [None if value is None else tf.convert_to_tensor(value) for value in found]
-    except Exception as error:  # noqa: BLE001  # a model need not have derivatives
-        return outputs, error
 
 
 Observe = Callable[[Any, Any], None]

@@ -21,9 +21,7 @@ RefOf = Callable[[Any], Ref | None]
 def freeze_argument(value: Any, ref_of: RefOf = lambda _: None) -> Argument:
     """Return an argument of a call, or a config, as frozen data.
 
-    Args:
-        value: Anything.
-        ref_of: Returns the ref of a symbolic tensor, or None if no call of the graph makes it.
+    `ref_of` returns the ref of a symbolic tensor, or None if no call of the graph makes it.
     """
 
     def leaf(item: Any) -> object:

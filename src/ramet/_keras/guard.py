@@ -292,9 +292,7 @@ def load_copy(path: Path) -> Any:
 def guard_loading(path: Path, fix: str) -> Iterator[None]:
     """Raise an error for anything that was refused while a file was loaded, even if the loader swallowed it.
 
-    Args:
-        path: The private copy. Files in its folder may be read and written.
-        fix: What the user can do, for the message.
+    The path is that of a private copy: files in its folder may be read and written. `fix` is part of the message.
     """
     with guarded(path.parent) as guard:
         try:

@@ -54,10 +54,7 @@ def mask_owner(arguments: list[str], key: int | str) -> str:
 def computed_alike(first: Any, second: Any, replaced: dict[int, Any] | None = None) -> bool:
     """Return whether two tensors are the same, or computed by equal operations from the same tensors.
 
-    Args:
-        first: One tensor.
-        second: The other.
-        replaced: The tensor on the second side that corresponds to one on the first side, by the id of the latter.
+    `replaced` is the tensor on the second side that corresponds to one on the first side, by the id of the latter.
     """
     waiting = [(first, second)]
     seen: set[tuple[int, int]] = set()
@@ -90,14 +87,9 @@ def taken_masks(calls: list[Any]) -> list[Any]:
 
 
 def recorded_mask(mask: Any, made: Container[int], taken: list[Any]) -> Any:
-    """Return the mask that stands for one in a graph, or None.
+    """Return the mask that a tensor carries if calls of a graph make it, or one of those taken that is computed alike, or None.
 
-    In a loaded model, the mask that a tensor carries is not the object that calls take, but computed in the same way.
-
-    Args:
-        mask: The mask that a tensor carries.
-        made: The ids of all tensors that calls of the graph make.
-        taken: The masks that calls take.
+    In a loaded model, the mask that a tensor carries is not the object that calls take.
     """
     return mask if id(mask) in made else next((other for other in taken if computed_alike(mask, other)), None)
 

@@ -18,7 +18,6 @@ import keras
 
 from ramet._keras import calls, names, structure
 
-_TRACKED = (names.TRACKER, names.LAYERS)
 # Attributes of a functional model about its calls.
 GRAPH_ATTRIBUTES = (
     names.INPUTS,
@@ -143,12 +142,10 @@ def allow_unused_inputs(inputs: list[Any]) -> Iterator[None]:
 
 def replace_parts(model: Any, replaced: dict[int, Any]) -> None:
     """Replace tensors of the old graph, and layers that were replaced, in the attributes of a model."""
-    holders = [model.__dict__]
-    if "_modules" in model.__dict__:  # torch stores layers separately from other attributes
-        holders.append(model.__dict__["_modules"])
-    for holder in holders:
+    # torch stores layers separately from other attributes.
+    for holder in (model.__dict__, model.__dict__.get("_modules", {})):
         for name, value in list(holder.items()):
-            if name not in GRAPH_ATTRIBUTES and name not in _TRACKED:
+            if name not in (*GRAPH_ATTRIBUTES, names.TRACKER, names.LAYERS):
                 _replace_in(holder, name, value, replaced)
 
 

@@ -26,8 +26,9 @@ def arrays_of(value: Any) -> list[Any]:
         return []
     if isinstance(value, np.ndarray | np.generic | bool | int | float | complex | str | bytes):
         return [np.asarray(value)]
+    composite = type(value).__name__ in {"SparseTensor", "IndexedSlices", "RaggedTensor", "BCOO"}
     for parts in (("indices", "values", "dense_shape"), ("flat_values", "nested_row_splits"), ("data", "indices")):
-        if _is_composite(value) and all(hasattr(value, part) for part in parts):
+        if composite and all(hasattr(value, part) for part in parts):
             held = [one for part in parts for one in keras.tree.flatten(getattr(value, part))]
             return [array for one in held for array in arrays_of(one)]
     if _is_key(value):
@@ -68,10 +69,6 @@ def is_live(value: Any) -> bool:
         and not value.is_neg()
         and str(value.dtype).removeprefix("torch.") in _PLAIN
     )
-
-
-def _is_composite(value: Any) -> bool:
-    return type(value).__name__ in {"SparseTensor", "IndexedSlices", "RaggedTensor", "BCOO"}
 
 
 def _is_key(value: Any) -> bool:
