@@ -110,13 +110,11 @@ def take_positions(value: Array, axis: int, positions: Axis, fill: float = 0.0) 
         return np.where(weights, taken, np.asarray(fill, value.dtype)).squeeze(axis + 1)
     # Half floats would lose precision in the sum of a long axis, and numpy cannot promote the floats of other libraries.
     wide = np.where(weights, taken.astype(np.complex128 if value.dtype.kind == "c" else np.float64), 0.0)
-    counts = np.maximum(known.sum(1), 1).reshape((1,) * axis + (-1,) + (1,) * (value.ndim - axis - 1))
+    counts = known.sum(1).reshape((1,) * axis + (-1,) + (1,) * (value.ndim - axis - 1))
+    mean = (wide.sum(axis + 1) / np.maximum(counts, 1)).astype(value.dtype)
     # A single source is copied bit by bit.
-    first = np.take(taken, 0, axis + 1)
-    single = (known.sum(1) == 1).reshape(counts.shape)
-    mean = (wide.sum(axis + 1) / counts).astype(value.dtype)
-    none = (known.sum(1) == 0).reshape(counts.shape)
-    return np.where(none, np.asarray(fill, value.dtype), np.where(single, first, mean))
+    mean = np.where(counts == 1, np.take(taken, 0, axis + 1), mean)
+    return np.where(counts == 0, np.asarray(fill, value.dtype), mean)
 
 
 @dataclass(frozen=True)

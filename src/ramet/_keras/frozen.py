@@ -79,10 +79,15 @@ def op_kind(op: Any) -> OpKind:
     return "layer" if isinstance(op, keras.Layer) else "operation"
 
 
+# Flags that configs leave out, with their defaults.
+_LEFT_OUT = {"autocast": True, "supports_masking": False, "quantization_mode": None, "lora_rank": None}
+
+
 def op_settings(op: Any) -> dict[str, Any]:
     """Return the settings of an op (class, config, flags) as arguments of `Op`."""
     config, reason = _config(op)
     policy = getattr(op, "dtype_policy", None)
+    flags = {name: getattr(op, name, default) for name, default in _LEFT_OUT.items()}
     return {
         "class_name": type(op).__name__,
         "module": type(op).__module__,
@@ -92,7 +97,7 @@ def op_settings(op: Any) -> dict[str, Any]:
         "trainable": bool(getattr(op, "trainable", True)),
         "dtype_policy": getattr(policy, "name", None),
         "built": bool(getattr(op, "built", True)),
-        "flags": freeze_argument(_flags(op)),
+        "flags": freeze_argument({name: value for name, value in flags.items() if value != _LEFT_OUT[name]}),
     }
 
 
@@ -109,13 +114,6 @@ def _config(op: Any) -> tuple[FrozenDict | None, str | None]:
     with keep_policies(config.values()):
         frozen = freeze_argument(config)
     return (frozen, None) if isinstance(frozen, FrozenDict) else (None, "get_config() did not return a dict")
-
-
-def _flags(op: Any) -> dict[str, Any]:
-    """Return the flags that configs leave out, if they differ from their defaults."""
-    defaults = {"autocast": True, "supports_masking": False, "quantization_mode": None, "lora_rank": None}
-    found = {name: getattr(op, name, default) for name, default in defaults.items()}
-    return {name: value for name, value in found.items() if value != defaults[name]}
 
 
 # Settings of `compile()` that are also attributes of the model.

@@ -9,7 +9,7 @@ replayed: implicit masks are left out, so that Keras finds them in the new graph
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from typing import Any
 
 import keras
@@ -21,28 +21,19 @@ from ramet._keras import names, structure
 
 def mask_kinds(call: Any) -> tuple[tuple[int | str, MaskKind], ...]:
     """Return the kind of each argument of a call that is a mask, implicit or explicit, by position or name."""
-    return tuple((key, _kind(call, masked, mask)) for key, masked, mask in _mask_arguments(call))
-
-
-def _kind(call: Any, masked: Any, mask: Any) -> MaskKind:
-    given = keras.tree.flatten(mask)
-    found = [structure.mask_of(tensor) for tensor in keras.tree.flatten(masked)]
-    same = len(given) == len(found) and all(map(computed_alike, given, found))
-    return "implicit" if same and any(item is not None for item in given) else "explicit"
-
-
-def _mask_arguments(call: Any) -> Iterator[tuple[int | str, Any, Any]]:
-    """Yield each mask argument that was passed, with the argument that it is the mask of."""
-    args, kwargs = call.arguments.args, call.arguments.kwargs
     if not isinstance(call.operation, keras.Layer) or isinstance(call.operation, keras.layers.InputLayer):
-        return
-    named = structure.arguments_by_name(call.operation, args, kwargs)
-    for key, (name, value) in enumerate(named.items()):
-        if value is None or not (name == "mask" or name.endswith("_mask")):
-            continue
-        masked = named.get(mask_owner(list(named), name))
-        if any(isinstance(item, keras.KerasTensor) for item in keras.tree.flatten(value)):
-            yield (name if name in kwargs else key), masked, value
+        return ()
+    kwargs = call.arguments.kwargs
+    named = structure.arguments_by_name(call.operation, call.arguments.args, kwargs)
+    kinds: list[tuple[int | str, MaskKind]] = []
+    for position, (name, value) in enumerate(named.items()):
+        if (name == "mask" or name.endswith("_mask")) and structure.tensors_in(value):
+            given = keras.tree.flatten(value)
+            masked = keras.tree.flatten(named.get(mask_owner(list(named), name)))
+            found = [structure.mask_of(tensor) for tensor in masked]
+            same = len(given) == len(found) and all(map(computed_alike, given, found))
+            kinds.append((name if name in kwargs else position, "implicit" if same else "explicit"))
+    return tuple(kinds)
 
 
 def mask_owner(arguments: list[str], key: int | str) -> str:

@@ -128,20 +128,18 @@ def producing_call(tensor: Any) -> Any:
 
 def makes_its_own_config(model: Any) -> bool:
     """Return whether the class of a functional model defines its own config instead of a list of layers."""
-    for base in type(model).__mro__:
-        if "get_config" in base.__dict__:
-            return not base.__module__.startswith("keras.src.models")
-    return False
+    return not _inherits_from_keras(model, "get_config")
 
 
 def has_its_own_call(model: Any) -> bool:
     """Return whether calling a model with a call graph does something other than run its calls."""
-    if isinstance(model, keras.Sequential):
-        plain = keras.Sequential.call
-    else:
-        bases = [base for base in type(model).__mro__ if base.__module__.startswith("keras.src.models")]
-        plain = next((base.__dict__["call"] for base in bases if "call" in base.__dict__), None)
-    return "call" in model.__dict__ or getattr(type(model), "call", None) is not plain
+    return "call" in model.__dict__ or not _inherits_from_keras(model, "call")
+
+
+def _inherits_from_keras(model: Any, method: str) -> bool:
+    """Return whether a method is the one of Keras' classes of models."""
+    definer = next(base for base in type(model).__mro__ if method in base.__dict__)
+    return definer.__module__.startswith("keras.src.models")
 
 
 def saves_its_calls(model: Any) -> bool:

@@ -149,9 +149,7 @@ def slot_pairs(old: Any, new: Any, successors: dict[int, Any]) -> Iterator[tuple
 
 def _lists_slots(held: Any, count: int) -> bool:
     """Return whether an attribute lists one slot for each variable."""
-    if not isinstance(held, list) or len(held) != count:
-        return False
-    return any(isinstance(item, keras.Variable) for item in held)
+    return isinstance(held, list) and len(held) == count and any(isinstance(item, keras.Variable) for item in held)
 
 
 def _parts(optimizer: Any) -> list[Any]:
