@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
 import keras
@@ -59,10 +60,11 @@ def _input_for(old: Any, new: Any, *, merge: bool) -> Any:
     return structure.input_like(old, (old.shape[0], *sizes))
 
 
+@dataclass
 class InputOrigins:
     """For each tensor of a graph that is rebuilt, the changed inputs of the outermost model that it depends on.
 
-    Args:
+    Attributes:
         model: The name of the outermost model.
         path: The path of the graph below it, empty or ending in a slash.
         names: By the id of a tensor, descriptions of the inputs that it depends on.
@@ -70,14 +72,11 @@ class InputOrigins:
         verb: For error messages: "rebuild" or "edit".
     """
 
-    def __init__(
-        self, model: str, path: str, names: dict[int, tuple[str, ...]], nested: NestedInputs, verb: str
-    ) -> None:
-        self.nested = nested
-        self._verb = verb
-        self._model = model
-        self._path = path
-        self._names = names
+    model: str
+    path: str
+    names: dict[int, tuple[str, ...]]
+    nested: NestedInputs
+    verb: str
 
     @classmethod
     def of_inputs(cls, model: Any, old: list[Any], new: list[Any], verb: str) -> InputOrigins:
@@ -95,32 +94,32 @@ class InputOrigins:
 
     def path_of(self, op: Any) -> str:
         """Return the path of an op of this graph."""
-        return f"{self._path}{structure.name_of(op)}"
+        return f"{self.path}{structure.name_of(op)}"
 
     def follow(self, call: Any) -> None:
         """Record that the outputs of a call depend on the same inputs as its arguments."""
         names = self._names_at(call)
         for tensor in call.outputs:
-            self._names[id(tensor)] = names
+            self.names[id(tensor)] = names
 
     def inside(self, call: Any) -> InputOrigins:
         """Return the origins for the nested model that a call is made to."""
         names = self._names_at(call)
         own = keras.tree.flatten(structure.inputs_of(structure.function_of(call.operation)))
         path = f"{self.path_of(call.operation)}/"
-        return InputOrigins(self._model, path, {id(tensor): names for tensor in own}, self.nested, self._verb)
+        return InputOrigins(self.model, path, {id(tensor): names for tensor in own}, self.nested, self.verb)
 
     def refusal(self, call: Any, op: Any, arguments: Any, error: Exception) -> RebuildError:
         """Return the error for an op that raised when it was called."""
         blamed = self._names_at(call)
         path = self.path_of(op)
-        if self._verb == "edit" and not blamed:
+        if self.verb == "edit" and not blamed:
             return self._misfit(call, op, arguments, error, path)
         kind = "layer" if isinstance(op, keras.Layer) else "operation"
         on = f" on the input{'s' if len(blamed) > 1 else ''} {_enumerate(blamed)}" if blamed else ""
         shapes = [str(tuple(tensor.shape)) for tensor in structure.tensors_in(arguments)]
         return RebuildError(
-            f"Cannot {self._verb} '{self._model}'{on}: the {kind} '{path}' refused its arguments.",
+            f"Cannot {self.verb} '{self.model}'{on}: the {kind} '{path}' refused its arguments.",
             found=f"{_enumerate(shapes)} at '{path}'; {type(error).__name__}: {_key_line(error)}",
             fix="choose inputs that this layer accepts, or replace the layer.",
             path=path,
@@ -132,7 +131,7 @@ class InputOrigins:
         producer = _producer(tensors[0]) if len(tensors) == 1 else None
         same = op is call.operation
         return DoesNotFitError(
-            f"Cannot edit '{self._model}': '{path}' does not accept "
+            f"Cannot edit '{self.model}': '{path}' does not accept "
             f"{'its arguments' if producer is None else f'the output of {producer}'}.",
             expected=f"{_enumerate([_described(tensor) for tensor in call.input_tensors])}, as before"
             if same
@@ -145,7 +144,7 @@ class InputOrigins:
         )
 
     def _names_at(self, call: Any) -> tuple[str, ...]:
-        found = [self._names.get(id(tensor), ()) for tensor in call.input_tensors]
+        found = [self.names.get(id(tensor), ()) for tensor in call.input_tensors]
         if all(names is found[0] for names in found):
             return found[0] if found else ()
         return tuple(dict.fromkeys(name for names in found for name in names))

@@ -8,7 +8,8 @@ support for a new Keras release is added in one place.
     names          private names of Keras, what they hold, and the supported versions
     structure      calls, layers, inputs, outputs and variables of a model; kinds of objects
     calls          calls (Keras' nodes) and the tensors between them
-    capture        every op below a model, with its path; a live model as a graph; masks: implicit and explicit masks; frozen: arguments and settings as data
+    capture        every op below a model, with its path; a live model as a graph
+    masks          implicit and explicit masks; frozen: arguments and settings as data
     rewire         a new call graph in an existing model; names of ops
     exchange       parts of a layer exchanged in place; layers: settings and variables of one layer
     training       compile settings, optimizers, values while Keras' loops run

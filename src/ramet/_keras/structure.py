@@ -98,7 +98,7 @@ def ops_inside(op: Any) -> list[Any]:
 
 
 def once(objects: Iterable[Any]) -> list[Any]:
-    """Return the objects without repetitions; the first of the same object counts."""
+    """Return the objects without repetitions, in order."""
     return list({id(one): one for one in objects}.values())
 
 
