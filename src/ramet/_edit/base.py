@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 from ramet._arguments import check_flag
-from ramet._edit.plans import Step
+from ramet._edit.plans import PlanItems, Step
 from ramet._select import Selector, anything, as_selector
 from ramet.errors import ArgumentError
 
@@ -77,12 +77,12 @@ class Edit(abc.ABC):
                 self._store("selector", anything() if value is None and one.default is None else as_selector(value))
 
     def _store(self, name: str, value: Any) -> None:
-        """Set a field to its converted value; for `__post_init__` only."""
+        """Set a field of a new edit."""
         object.__setattr__(self, name, value)
 
     @abc.abstractmethod
-    def plan(self, session: EditSession) -> Step:
-        """Return what the edit would touch and what it skips. Nothing is changed."""
+    def plan(self, session: EditSession) -> PlanItems:
+        """Yield what the edit would touch and what it skips, and notes. Nothing is changed."""
 
     @abc.abstractmethod
     def apply(self, step: Step, session: EditSession) -> None:
@@ -98,7 +98,7 @@ class Edit(abc.ABC):
     def located(self, where: str) -> Self:
         """Return the same edit with its location in a recipe."""
         found = copy.copy(self)
-        object.__setattr__(found, "where", where)
+        found._store("where", where)
         return found
 
     def arguments(self) -> dict[str, Any]:
@@ -106,19 +106,18 @@ class Edit(abc.ABC):
         found: dict[str, Any] = {}
         for name, parameter in inspect.signature(type(self)).parameters.items():
             value = getattr(self, name)
+            everything = isinstance(value, Selector) and parameter.default is None
             if parameter.kind is parameter.VAR_KEYWORD:
                 found |= dict(value)
-            elif value != (
-                anything() if isinstance(value, Selector) and parameter.default is None else parameter.default
-            ):
+            elif value != (anything() if everything else parameter.default):
                 found[name] = value
         return found
 
     def _shown(self) -> Iterator[tuple[str, Any]]:
         """Yield the fields to print, by name."""
-        for one in fields(self):
-            if one.init and one.name != "required":
-                yield one.name, getattr(self, one.name)
+        for name in inspect.signature(type(self)).parameters:
+            if name != "required":
+                yield name, getattr(self, name)
 
     def __repr__(self) -> str:
         shown = dict(self._shown())

@@ -146,7 +146,7 @@ def _planned_steps(edits: tuple[Edit, ...], session: EditSession) -> list[Step]:
     steps = []
     for one in edits:
         with _located_errors(one, session):
-            steps.append(one.plan(session))
+            steps.append(Step.of(one, one.plan(session)))
     _check_conflicts(steps)
     return steps
 
@@ -184,12 +184,6 @@ def _translated_errors(session: EditSession, verb: str) -> Iterator[None]:
         ) from error
 
 
-# Conflicts.
-
-# An edit that replaces or removes an op cannot be combined with any other change of it.
-_WHOLE_OP = "layer"
-
-
 def _check_conflicts(steps: list[Step]) -> None:
     """Refuse edits of which one would undo, or no longer find, what another one does."""
     known: dict[str, list[tuple[int, Step, Touch]]] = {}
@@ -209,7 +203,8 @@ def _check_conflicts(steps: list[Step]) -> None:
 def _in_conflict(one: Touch, other: Touch) -> bool:
     if not one.claims or not other.claims:
         return False  # e.g. an insertion beside an op, which leaves the op as it is
-    return _WHOLE_OP in one.claims | other.claims or bool(one.claims & other.claims)
+    # An edit that replaces or removes an op cannot be combined with any other change of it.
+    return "layer" in one.claims | other.claims or bool(one.claims & other.claims)
 
 
 def _notes_on_saving(model: Any, edits: tuple[Edit, ...], steps: list[Step], session: EditSession) -> list[str]:

@@ -6,12 +6,12 @@ import contextlib
 import functools
 import re
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import keras
 
-from ramet._edit.session import inside_first, layers_below
+from ramet._edit.session import EditSession, inside_first, layers_below
 from ramet._graph import FrozenDict, FrozenList
 from ramet._keras import OpLocation, locations_below, op_settings, policies, rewire, structure, training
 from ramet.errors import EditError
@@ -28,8 +28,16 @@ _KERAS_WORDS = frozenset(
 ) | {"same", "valid", "causal", "channels_last", "channels_first", "float16", "bfloat16", "float32", "float64"}
 
 
-def settle_name(layer: Any, taken: set[str], path: str) -> None:
-    """Give a new layer a free name if Keras chose its name, refuse a taken one otherwise; add the name to `taken`."""
+def settle_name(layer: Any, path: str, session: EditSession, *, without: Iterable[Any] = ()) -> None:
+    """Give a new layer at a path a free name if Keras chose its name, and refuse a taken one otherwise.
+
+    Args:
+        layer: The new layer.
+        path: The path of the op that it replaces, or beside which it is put.
+        session: The edit session.
+        without: Ops that leave the graph; their names are free again.
+    """
+    taken = session.taken_names(path, without=without)
     if not isinstance(layer.name, str):
         rewire.set_name(layer, free_name(structure.name_of(layer), taken))
     elif layer.name in taken:
@@ -41,7 +49,7 @@ def settle_name(layer: Any, taken: set[str], path: str) -> None:
                 path=path,
             )
         rewire.set_name(layer, free_name(re.sub(r"_\d+$", "", layer.name), taken))
-    taken.add(layer.name)
+    session.take_name(path, layer.name)
 
 
 def free_name(base: str, taken: set[str]) -> str:
@@ -92,38 +100,31 @@ def _check_same_policy(old: Any, old_path: str, new: Any, new_path: str) -> None
         )
 
 
-class NameUses:
-    """Code and settings of one model that refer to layers by name.
+def uses_of_names(model: Any) -> dict[str, str]:
+    """Return, by name, a description of the first code or setting of a model that refers to a layer by this name.
 
     Names that Keras itself uses follow a new name (`ramet._keras.rewire`, `ramet._keras.training`). But a user's class may
     call `get_layer("logits")` in its `train_step`, in a property or in a loss, or keep the name in its config. Such code
     cannot be changed, so these renames are refused.
     """
-
-    def __init__(self, model: Any) -> None:
-        self._uses: dict[str, str] = {}
-        locations = [location for location in locations_below(model) if location.same_as is None]
-        for name, use in (*_uses_in_code(model, locations), *_uses_in_settings(locations)):
-            self._uses.setdefault(name, use)
-
-    def of(self, name: str) -> str | None:
-        """Return a description of the first use of a name, or None."""
-        return self._uses.get(name)
+    found: dict[str, str] = {}
+    locations = [location for location in locations_below(model) if location.same_as is None]
+    for name, use in (*_uses_in_code(model, locations), *_uses_in_settings(locations)):
+        found.setdefault(name, use)
+    return found
 
 
 def check_names_found(model: Any, result: Any) -> None:
     """Refuse a result that refers to a layer by a name that no layer has any more."""
     paths = {structure.name_of(one.op): one.path for one in reversed(locations_below(model)) if one.path}
     gone = paths.keys() - {structure.name_of(one.op) for one in locations_below(result)}
-    uses = NameUses(result) if gone else None
-    for name in sorted(gone):
-        use = None if uses is None else uses.of(name)
-        if use is not None:
-            raise EditError(
-                f"Cannot edit '{paths[name]}': {use}, and no layer has that name afterwards.",
-                fix="keep a layer of that name, or change that class or function first.",
-                path=paths[name],
-            )
+    uses = uses_of_names(result) if gone else {}
+    for name in sorted(gone & uses.keys()):
+        raise EditError(
+            f"Cannot edit '{paths[name]}': {uses[name]}, and no layer has that name afterwards.",
+            fix="keep a layer of that name, or change that class or function first.",
+            path=paths[name],
+        )
 
 
 def _uses_in_code(model: Any, locations: list[OpLocation]) -> Iterator[tuple[str, str]]:

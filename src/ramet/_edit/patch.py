@@ -27,22 +27,19 @@ from ramet._keras import (
     safe_mode,
     structure,
 )
-from ramet._weights import adapt
 from ramet.errors import EditError
 
 # A function that computes the value of a new variable from the old variable, the new one, and its path.
 Fit = Callable[[Any, Any, str], Any]
 
 
+def fresh_value(old: Any, new: Any, path: str) -> Any:
+    """Return the value of a new variable; the old value if only the dtype changes."""
+    return keras.ops.convert_to_numpy(old if tuple(old.shape) == tuple(new.shape) else new)
+
+
 def patch(
-    layer: Any,
-    as_is: Any,
-    changed: Any,
-    path: str,
-    *,
-    policy: str = "refuse",
-    fit: Fit | None = None,
-    quantized: bool = False,
+    layer: Any, as_is: Any, changed: Any, path: str, *, fit: Fit = fresh_value, quantized: bool = False
 ) -> dict[int, Any]:
     """Change a layer in place. Return, by the id of each new variable, the old one that it replaces.
 
@@ -59,11 +56,9 @@ def patch(
         as_is: A layer made from its config.
         changed: One made from the changed config; its parts are used.
         path: The path of the layer.
-        policy: What happens to weights whose shape changes.
-        fit: Computes their values instead, if the shapes alone do not determine how.
+        fit: Computes the values of weights whose shape or dtype changes.
         quantized: Allow changes of quantized weights: the caller sets their values.
     """
-    fit = fit or (lambda old, new, where: _adapted(old, new, policy, where))
     successors: dict[int, Any] = {}
     waiting = [(layer, as_is, changed, path)]
     seen: set[int] = set()
@@ -78,9 +73,9 @@ def patch(
         if not quantized:
             _check_quantized(ours, other, where)
         successors |= _patch_one(ours, same, other, where, kept, fit)
-        waiting.extend(
-            (inner[0][name], inner[1][name], inner[2][name], f"{where}/{inner[0][name].name}") for name in sorted(kept)
-        )
+        for name in sorted(kept):
+            mine = inner[0][name]
+            waiting.append((mine, inner[1][name], inner[2][name], f"{where}/{mine.name}"))
     return successors
 
 
@@ -88,9 +83,10 @@ def _patch_one(ours: Any, same: Any, other: Any, path: str, kept: set[str], fit:
     layers.take_build_shapes(ours, other)
     successors = _patch_variables(ours, same, other, path, fit)
     mine = set(map(id, layers.own_variables(ours)))
-    before, after = layers.settings_of(same), layers.settings_of(other)
     graph = _graph_attributes(same, other, path)
-    before, after = ({name: one[name] for name in one if name not in graph} for one in (before, after))
+    before, after = (
+        {name: value for name, value in layers.settings_of(one).items() if name not in graph} for one in (same, other)
+    )
     with exchange.unlock(ours):
         for name in before.keys() - after.keys():
             if name in layers.settings_of(ours):
@@ -117,12 +113,18 @@ def _check_quantized(ours: Any, other: Any, path: str) -> None:
         return
     held, made = ([(v.name, tuple(v.shape), str(v.dtype)) for v in layers.own_variables(one)] for one in (ours, other))
     if sorted(held) != sorted(made):
-        raise EditError(
-            f"Cannot change the weights of '{path}': it is quantized to {mode}.",
-            found=f"weights that would have to change: {', '.join(sorted({name for name, _, _ in set(held) ^ set(made)}))}",
-            fix="first make it float, model = ramet.edit(model, e.cast('float32')); quantize again at the end.",
-            path=path,
-        )
+        names = sorted({name for name, _, _ in set(held) ^ set(made)})
+        raise weights_are_quantized(path, mode, found=f"weights that would have to change: {', '.join(names)}")
+
+
+def weights_are_quantized(path: str, mode: str, found: str | None = None) -> EditError:
+    """Return the error for a layer whose quantized weights would have to change."""
+    return EditError(
+        f"Cannot change the weights of '{path}': it is quantized to {mode}.",
+        found=found,
+        fix="first make it float, model = ramet.edit(model, e.cast('float32')); quantize again at the end.",
+        path=path,
+    )
 
 
 def _graph_attributes(same: Any, other: Any, path: str) -> tuple[str, ...]:
@@ -171,8 +173,7 @@ def _patch_variables(ours: Any, same: Any, other: Any, path: str, fit: Fit) -> d
         )
     # A layer that was quantized has its variables in another order than one that is created quantized.
     by_key = dict(zip(layers.variable_keys(references), references, strict=True))
-    keys = layers.variable_keys(held)
-    old_by_key = {key: (mine, by_key[key]) for key, mine in zip(keys, held, strict=True)}
+    old_by_key = {key: (mine, by_key[key]) for key, mine in zip(layers.variable_keys(held), held, strict=True)}
     successors: dict[int, Any] = {}
     order = []
     made = layers.own_variables(other)
@@ -196,11 +197,6 @@ def _patch_variables(ours: Any, same: Any, other: Any, path: str, fit: Fit) -> d
         layers.untrack(ours, gone)
     layers.order_variables(ours, order)
     return successors
-
-
-def _adapted(old: Any, new: Any, policy: str, path: str) -> Any:
-    fresh = keras.ops.convert_to_numpy(new)
-    return adapt(keras.ops.convert_to_numpy(old), tuple(new.shape), policy, fresh=fresh, path=path)
 
 
 def made_twice(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from ramet._report import Code, Document, Result, Row, Section, Summarized, count, json_text, split_off, to_text
 
@@ -52,6 +52,10 @@ class Skip(Summarized):
         return f"'{self.path}': {self.reason}"
 
 
+# What an edit plans, in any order; a string is a note.
+PlanItems: TypeAlias = Iterator[Touch | Skip | str]
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class AdaptedWeight(Summarized):
     """One weight that an edit adapts to another shape.
@@ -92,6 +96,14 @@ class Step(Summarized):
     skipped: tuple[Skip, ...] = ()
     notes: tuple[str, ...] = ()
     adapted: tuple[AdaptedWeight, ...] = ()
+
+    @classmethod
+    def of(cls, edit: Edit, items: Iterable[Touch | Skip | str]) -> Self:
+        """Return the step that consists of what an edit planned."""
+        found = list(items)
+        touched = tuple(one for one in found if isinstance(one, Touch))
+        skipped = tuple(one for one in found if isinstance(one, Skip))
+        return cls(edit, touched, skipped, tuple(one for one in found if isinstance(one, str)))
 
     def _summary(self) -> str:
         skipped = f", {len(self.skipped):,} skipped" if self.skipped else ""

@@ -26,7 +26,7 @@ from ramet._build import (
     tensor_arguments,
     unchanged_positions,
 )
-from ramet._edit.patch import made_twice, patch
+from ramet._edit.patch import made_twice, patch, weights_are_quantized
 from ramet._edit.plans import AdaptedWeight
 from ramet._edit.session import EditSession, inside_first
 from ramet._edit.settings import differing_axes, weights_do_not_fit
@@ -145,12 +145,11 @@ class Refit:
                 "weights='pad' must not do",
                 fix="resize this axis first, in an edit of its own with weights='refuse', or choose another policy.",
             ) from None
-        for number, tensor in enumerate(flat):
-            if found is not None and len(found) == len(flat):
-                self.track(tensor, found[number])
-            else:
-                axes = (SAME, *[lost_axis(f"ramet cannot follow positions through '{path}'")] * (len(tensor.shape) - 1))
-                self.track(tensor, _sized(tensor, axes, None))
+        if found is None or len(found) != len(flat):
+            lost = lost_axis(f"ramet cannot follow positions through '{path}'")
+            found = [_sized(tensor, (SAME, *[lost] * (len(tensor.shape) - 1)), None) for tensor in flat]
+        for tensor, positions in zip(flat, found, strict=True):
+            self.track(tensor, positions)
 
     def finish(self) -> None:
         """Refuse a layer whose weights were fitted for one call although another call still needs the old ones."""
@@ -168,14 +167,18 @@ class Refit:
         for use in effect.uses:
             if not use.positions.same:
                 uses.setdefault(id(use.variable), []).append(use)
-        owners = {id(v): f"{where}/{v.name}" for where, v in _variables(layer, path)}
+        held = _variables(layer, path)
+        paths = {id(variable): where for where, variable in held}
         for key, of_variable in uses.items():
-            self._check_policy(owners[key], of_variable)
+            self._check_policy(paths[key], of_variable)
+        shapes = _build_config(layer, args, kwargs)
+        if shapes is None:
+            raise self._cannot(path, f"'{path}' does not record the shapes it was built with")
         seed = random.getrandbits(32) if self.policy == "fresh" else 0
-        as_is, changed = made_twice(layer, path, {}, self._shapes(layer, path, args, kwargs), seed=seed)
-        held = [variable for _, variable in _variables(layer, path)]
-        old_shapes = {id(variable): tuple(variable.shape) for variable in held}
-        fresh = dict(zip([id(v) for v in held], _values_in(changed), strict=False))
+        as_is, changed = made_twice(layer, path, {}, shapes, seed=seed)
+        old_shapes = {id(variable): tuple(variable.shape) for _, variable in held}
+        pairs = zip(held, _variables(changed, path), strict=False)
+        fresh = {id(old): keras.ops.convert_to_numpy(new) for (_, old), (_, new) in pairs}
 
         def fit(old: Any, new: Any, where: str) -> Any:
             if id(old) not in uses:
@@ -183,46 +186,36 @@ class Refit:
             return keras.ops.convert_to_numpy(new) if self.policy == "fresh" else _value(old, uses[id(old)])
 
         successors = patch(layer, as_is, changed, path, fit=fit)
-        for old in held:  # the same number of positions can still be other positions
+        for where, old in held:  # the same number of positions can still be other positions
             if id(old) in uses and id(old) not in {id(one) for one in successors.values()}:
                 value = fresh.get(id(old)) if self.policy == "fresh" else _value(old, uses[id(old)])
                 if value is None or tuple(value.shape) != tuple(old.shape):
-                    raise self._cannot(path, f"there are no new weights for '{owners[id(old)]}'")
+                    raise self._cannot(path, f"there are no new weights for '{where}'")
                 successors[id(old)] = old
                 old.assign(value)
+        now = {id(variable): variable for _, variable in _variables(layer, path)}
         for key, old in successors.items():
-            new = next(v for _, v in _variables(layer, path) if id(v) == key)
-            self._record(new, old, owners[id(old)], old_shapes[id(old)], uses[id(old)])
-        structure.set_build_config(layer, self._shapes(layer, path, args, kwargs))
+            self._record(now[key], old, paths[id(old)], old_shapes[id(old)], uses[id(old)])
+        structure.set_build_config(layer, shapes)
         if needs_refresh(layer):
             refresh(layer)
         self._fitted[id(layer)] = (layer, path)
         self._fitted |= {id(model): (model, where) for model, where in self._around}
 
     def _record(self, new: Any, old: Any, path: str, shape: tuple[int, ...], uses: list[WeightAxis]) -> None:
-        session = self._session
-        axes = tuple(sorted(use.axis for use in uses))
-        session.adapted.append(AdaptedWeight(path, shape, tuple(new.shape), self.policy, axes))
-        if self.policy == "fresh":
-            session.successors[id(new)] = None
-            return
-        session.successors[id(new)] = old
-        session.slot_fits[id(new)] = lambda slot: _fit_array(slot, uses, filled=False)
-
-    def _shapes(self, layer: Any, path: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        shapes = _build_config(layer, args, kwargs)
-        if shapes is None:
-            raise self._cannot(path, f"'{path}' does not record the shapes it was built with")
-        return shapes
+        """Record that a weight was adapted; without uses, because of its shape."""
+        axes = tuple(sorted(use.axis for use in uses)) or differing_axes(shape, tuple(new.shape))
+        self._session.adapted.append(AdaptedWeight(path, shape, tuple(new.shape), self.policy, axes))
+        self._session.successors[id(new)] = None if self.policy == "fresh" else old
+        if self.policy != "fresh":
+            self._session.slot_fits[id(new)] = lambda slot: _fit_array(slot, uses, filled=False)
 
     def _check_policy(self, path: str, uses: list[WeightAxis]) -> None:
         """Refuse weights that the policy, or any policy, cannot fit."""
         variable = uses[0].variable
         old = tuple(variable.shape)
-        new = tuple(
-            next((_count(use) for use in uses if use.axis == n and not use.positions.lost), size)
-            for n, size in enumerate(old)
-        )
+        known = {use.axis: len(use.positions.sources) for use in reversed(uses) if use.positions.sources is not None}
+        new = tuple(known.get(axis, size) for axis, size in enumerate(old))
         if self._session.is_tied(variable):
             raise self._cannot(path, f"'{path}' is tied to a weight of another layer")
         if self.policy == "fresh":
@@ -270,31 +263,18 @@ class Refit:
         if ours == theirs and _changed_count(tracked, "old") != _changed_count(tracked, "new"):
             return
         if quantization.mode_of(layer) is not None:
-            raise EditError(
-                f"Cannot change the weights of '{path}': it is quantized to {quantization.mode_of(layer)}.",
-                fix="first make it float, model = ramet.edit(model, e.cast('float32')); quantize again at the end.",
-                path=path,
-            )
+            raise weights_are_quantized(path, str(quantization.mode_of(layer)))
         if self.policy != "fresh":
             raise self._cannot(
                 path,
                 f"it is not known which weights of '{path}', a {type(layer).__name__}, belong to which positions",
             )
-        olds = [(where, variable, tuple(variable.shape)) for where, variable in _variables(layer, path)]
-        successors = patch(layer, as_is, changed, path, policy="fresh")
-        for where, variable, shape in olds:
-            new = next((v for _, v in _variables(layer, path) if successors.get(id(v)) is variable), None)
-            if new is not None:
-                self._session.adapted.append(
-                    AdaptedWeight(
-                        f"{where}/{variable.name}",
-                        shape,
-                        tuple(new.shape),
-                        "fresh",
-                        differing_axes(shape, tuple(new.shape)),
-                    )
-                )
-                self._session.successors[id(new)] = None
+        held = [(where, old, tuple(old.shape)) for where, old in _variables(layer, path)]
+        successors = patch(layer, as_is, changed, path)
+        now = {id(successors[id(v)]): v for _, v in _variables(layer, path) if id(v) in successors}
+        for where, old, shape in held:
+            if id(old) in now:
+                self._record(now[id(old)], old, where, shape, [])
         structure.set_build_config(layer, shapes)
         self._fitted[id(layer)] = (layer, path)
 
@@ -318,26 +298,19 @@ def _leaves_out(use: WeightAxis) -> bool:
     return sources is not None and not shrinks and len(np.unique(sources[sources >= 0])) < use.positions.length
 
 
-def _count(use: WeightAxis) -> int:
-    assert use.positions.sources is not None, "called only where positions are known"
-    return len(use.positions.sources)
-
-
 def _sized(tensor: Any, axes: tuple[Axis, ...], before: tuple[int, ...] | None) -> TrackedTensor:
     """Return a tracked tensor with known axes and all sizes filled in."""
     new = [
         size if axis.sources is None else len(axis.sources)
         for size, axis in zip(concrete_shape(tensor.shape), axes, strict=True)
     ]
-    old = [
-        axis.length if axis.sources is not None else size
-        for size, axis in zip(before if before is not None and len(before) == len(new) else new, axes, strict=True)
-    ]
+    sizes = before if before is not None and len(before) == len(new) else new
+    old = [axis.length if axis.sources is not None else size for size, axis in zip(sizes, axes, strict=True)]
     return TrackedTensor(tuple(old), tuple(new), axes)
 
 
 def _variables(layer: Any, path: str) -> list[tuple[str, Any]]:
-    """Return every weight of a layer and of the layers inside it, with the path of its owner."""
+    """Return every weight of a layer and of the layers inside it, with its path."""
     found: list[tuple[str, Any]] = []
     seen: set[int] = set()
     waiting = [(layer, path)]
@@ -346,13 +319,9 @@ def _variables(layer: Any, path: str) -> list[tuple[str, Any]]:
         if id(op) in seen:
             continue
         seen.add(id(op))
-        found += [(where, variable) for variable in keras_layers.own_variables(op)]
+        found += [(f"{where}/{variable.name}", variable) for variable in keras_layers.own_variables(op)]
         waiting += [(part, f"{where}/{part.name}") for part in reversed(structure.layers_of(op))]
     return found
-
-
-def _values_in(layer: Any) -> list[Any]:
-    return [keras.ops.convert_to_numpy(variable) for _, variable in _variables(layer, "")]
 
 
 def _value(variable: Any, uses: list[WeightAxis]) -> Any:

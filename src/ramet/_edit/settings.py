@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import keras
 import numpy as np
 
 from ramet._copy import copy_model
-from ramet._edit.patch import made_twice, patch
+from ramet._edit.patch import Fit, fresh_value, made_twice, patch
 from ramet._edit.plans import AdaptedWeight
 from ramet._edit.session import EditSession
 from ramet._keras import layers, policies, quantization, structure, suppress_config_warnings
@@ -25,13 +25,13 @@ def update_settings(session: EditSession, path: str, settings: dict[str, Any], *
     # Fresh weights are drawn anew each time. Otherwise nothing is drawn, and no generator may advance.
     seed = random.getrandbits(32) if policy == "fresh" else 0
     as_is, changed = made_twice(layer, path, settings, seed=seed)
-    successors = patch(layer, as_is, changed, path, fit=_WeightFit(session, layer, changed, policy, settings))
-    if policy == "fresh":
-        successors = dict.fromkeys(successors)
-    session.successors |= successors
-    _check_in_force(layer, changed, settings, path)
+    successors = patch(layer, as_is, changed, path, fit=_weight_fit(session, layer, changed, policy, settings))
+    session.successors |= dict.fromkeys(successors) if policy == "fresh" else successors
     with suppress_config_warnings():
-        before, after = as_is.get_config(), changed.get_config()
+        before, after, now = (one.get_config() for one in (as_is, changed, layer))
+    for name, value in settings.items():  # if the config contains the new value, a file will, too
+        if now.get(name) != after.get(name):
+            raise cannot_update(path, f"with {name}={value!r} its config still has {now.get(name)!r}")
     session.updated.append(path)
     session.changed_settings += [(before.get(name), after.get(name)) for name in settings]
     session.changes.redo(layer)
@@ -79,15 +79,6 @@ def _quantizes(name: str, mode: str, verb: str) -> EditError:
     )
 
 
-def _check_in_force(layer: Any, changed: Any, settings: dict[str, Any], path: str) -> None:
-    """Check that the layer's config contains the new values: then a file will, too."""
-    with suppress_config_warnings():
-        ours, theirs = layer.get_config(), changed.get_config()
-    for name, value in settings.items():
-        if ours.get(name) != theirs.get(name):
-            raise cannot_update(path, f"with {name}={value!r} its config still has {ours.get(name)!r}")
-
-
 def cannot_update(path: str, why: str) -> EditError:
     """Return the error for a layer whose settings cannot be changed."""
     return EditError(f"Cannot update '{path}': {why}.", fix="replace the layer by one with the settings.", path=path)
@@ -104,10 +95,13 @@ def adapted_weights(layer: Any, path: str, settings: dict[str, Any], policy: str
         return []
     as_is, changed = made_twice(layer, path, settings)
     found = []
-    for where, before, after in _paired_variables(as_is, changed, path):
-        old, new = tuple(before.shape), tuple(after.shape)
-        if old != new and policy != "refuse":
-            found.append(AdaptedWeight(f"{where}/{after.name}", old, new, policy, differing_axes(old, new)))
+    for where, ours, theirs in _paired_layers(as_is, changed, path):
+        held, made = layers.own_variables(ours), layers.own_variables(theirs)
+        by_key = dict(zip(layers.variable_keys(held), held, strict=True))
+        for key, after in zip(layers.variable_keys(made), made, strict=True):
+            old, new = tuple(by_key.get(key, after).shape), tuple(after.shape)
+            if old != new and policy != "refuse":
+                found.append(AdaptedWeight(f"{where}/{after.name}", old, new, policy, differing_axes(old, new)))
     return found
 
 
@@ -121,15 +115,6 @@ def _paired_layers(one: Any, other: Any, path: str) -> Iterator[tuple[str, Any, 
         waiting += [(f"{where}/{inner[key].name}", inner[key], outer[key]) for key in inner if key in outer]
 
 
-def _paired_variables(one: Any, other: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
-    for where, ours, theirs in _paired_layers(one, other, path):
-        mine, yours = layers.own_variables(ours), layers.own_variables(theirs)
-        by_key = dict(zip(layers.variable_keys(mine), mine, strict=True))
-        for key, variable in zip(layers.variable_keys(yours), yours, strict=True):
-            if key in by_key:
-                yield where, by_key[key], variable
-
-
 def differing_axes(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:
     """Return the axes along which two shapes differ; all of them if the number of axes differs."""
     if len(old) != len(new):
@@ -137,40 +122,36 @@ def differing_axes(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...
     return tuple(axis for axis, (a, b) in enumerate(zip(old, new, strict=True)) if a != b)
 
 
-class _WeightFit:
-    """A function that computes the value of a weight whose shape other settings change."""
+def _weight_fit(session: EditSession, layer: Any, changed: Any, policy: str, settings: dict[str, Any]) -> Fit:
+    """Return a function that computes the value of a weight whose shape other settings change."""
+    pairs = [(ours, theirs) for _, ours, theirs in _paired_layers(layer, changed, "")]
+    owners = {id(v): (ours, theirs) for ours, theirs in pairs for v in layers.own_variables(ours)}
 
-    def __init__(self, session: EditSession, layer: Any, changed: Any, policy: str, settings: dict[str, Any]) -> None:
-        self._session, self._policy, self._settings = session, policy, settings
-        pairs = [(ours, theirs) for _, ours, theirs in _paired_layers(layer, changed, "")]
-        self._owners = {id(v): (ours, theirs) for ours, theirs in pairs for v in layers.own_variables(ours)}
-
-    def __call__(self, old: Any, new: Any, path: str) -> Any:
-        shape = tuple(new.shape)
-        value = keras.ops.convert_to_numpy(old)
-        if tuple(old.shape) == shape:  # only the dtype differs
+    def fit(old: Any, new: Any, path: str) -> Any:
+        shape, wanted = tuple(old.shape), tuple(new.shape)
+        value = fresh_value(old, new, path)
+        if shape == wanted:
             return value
-        before, after = self._owners.get(id(old), (None, None))
-        make = self._maker(before, after, old.name, tuple(old.shape), shape, path)
-        result = keras.ops.convert_to_numpy(new) if self._policy == "fresh" else make(value)
-        axes = differing_axes(tuple(old.shape), shape)
-        self._session.adapted.append(AdaptedWeight(path, tuple(old.shape), shape, self._policy, axes))
-        if self._policy != "fresh":
-            self._session.slot_fits[id(new)] = make
-        return result
+        if policy != "fresh":
+            before, after = owners.get(id(old), (None, None))
+            blocks: dict[int, int] = {}
+            offsets: dict[int, int] = {}
+            if after is not None and policy != "refuse":
+                if "groups" in settings and getattr(before, "groups", None) != settings["groups"]:
+                    raise weights_do_not_fit(path, shape, wanted, "other groups take other channels", fix=_FRESH)
+                blocks = blocks_of(after, old.name, len(wanted)) | _channel_blocks(after, old.name, wanted)
+                if policy in ("pad", "slice"):
+                    offsets = _kernel_offsets(before, after, old.name, shape, wanted, path)
 
-    def _maker(
-        self, before: Any, after: Any, name: str, old: tuple[int, ...], new: tuple[int, ...], path: str
-    ) -> Callable[[Any], Any]:
-        """Return a function that makes an array of the new shape from one of the old shape."""
-        blocks: dict[int, int] = {}
-        offsets: dict[int, int] = {}
-        if after is not None and self._policy not in ("refuse", "fresh"):
-            if "groups" in self._settings and getattr(before, "groups", None) != self._settings["groups"]:
-                raise weights_do_not_fit(path, old, new, "other groups take other channels", fix=_FRESH)
-            blocks = blocks_of(after, name, len(new)) | _channel_blocks(after, name, new)
-            offsets = _kernel_offsets(before, after, name, old, new, path) if self._policy in ("pad", "slice") else {}
-        return lambda value: adapt(_shifted(value, offsets), new, self._policy, path=path, blocks=blocks)
+            def make(array: Any) -> Any:
+                return adapt(_shifted(array, offsets), wanted, policy, path=path, blocks=blocks)
+
+            session.slot_fits[id(new)] = make  # slots of the optimizer are adapted in the same way
+            value = make(keras.ops.convert_to_numpy(old))
+        session.adapted.append(AdaptedWeight(path, shape, wanted, policy, differing_axes(shape, wanted)))
+        return value
+
+    return fit
 
 
 def _channel_blocks(layer: Any, name: str, new: tuple[int, ...]) -> dict[int, int]:
@@ -270,7 +251,8 @@ def _computes_the_same(session: EditSession, op: Any) -> bool | None:
     for integers in (False, True):
         try:
             inputs = _made_up_inputs(old, integers=integers)
-            first, second = (_outputs(copy_model(one), inputs) for one in (old, new))
+            first, second = (keras.tree.flatten(copy_model(one)(*inputs)) for one in (old, new))
+            first, second = (list(map(keras.ops.convert_to_numpy, outputs)) for outputs in (first, second))
         except Exception:  # noqa: BLE001  # a user's layer may refuse made-up inputs
             continue
         return len(first) == len(second) and all(map(np.array_equal, first, second))
@@ -288,7 +270,3 @@ def _made_up_inputs(op: Any, *, integers: bool) -> list[Any]:
         return rng.integers(0, 2, sizes).astype("int32") if integers else rng.normal(size=sizes).astype("float32")
 
     return [keras.tree.map_shape_structure(made, shape) for shape in shapes]
-
-
-def _outputs(op: Any, inputs: list[Any]) -> list[Any]:
-    return [keras.ops.convert_to_numpy(value) for value in keras.tree.flatten(op(*inputs))]

@@ -9,7 +9,7 @@ import keras
 
 from ramet._edit.base import DtypePolicyLike, Edit, SelectorLike
 from ramet._edit.edits.quantize import check_dequantizes, dequantize
-from ramet._edit.plans import Step, Touch
+from ramet._edit.plans import PlanItems, Step, Touch
 from ramet._edit.session import EditSession, inside_first, layers_below
 from ramet._edit.settings import dtype_policy, update_settings
 from ramet._keras import layers, policies, quantization
@@ -38,13 +38,12 @@ class Cast(Edit):
     selector: SelectorLike = None
     required: bool = field(default=True, kw_only=True)
 
-    def plan(self, session: EditSession) -> Step:
+    def plan(self, session: EditSession) -> PlanItems:
         """Models are not cast themselves, so those with weights of their own are refused."""
         policy = dtype_policy(self.policy, "cast")
         if self.selector == anything():
             _check_no_own_weights(session.twin, policy, session.twin.name)
         found = {candidate.path: candidate for candidate in session.find(self.selector, required=self.required)}
-        touched = []
         for path, candidate in found.items():
             layer = session.op(path)
             if isinstance(layer, keras.Model):
@@ -61,15 +60,19 @@ class Cast(Edit):
             modes = ", ".join(dict.fromkeys(str(quantization.mode_of(part)) for part in quantized))
             replaced = f", float weights instead of {modes}" if modes else ""
             what = f"{candidate.op.class_name}, {policy.name}{replaced}"
-            touched.append(Touch(path, what, claims=frozenset({"dtype policy"})))
-        return Step(self, tuple(touched))
+            yield Touch(path, what, claims=frozenset({"dtype policy"}))
 
     def apply(self, step: Step, session: EditSession) -> None:
         policy = dtype_policy(self.policy, "cast")
         config = keras.dtype_policies.serialize(policy)
         for item in step.touched:
             layer = session.op(item.path)
-            _make_float(session, item.path)
+            quantized = _quantized_parts(layer)
+            for part in quantized:
+                dequantize(session, session.path_of(part))
+            for part in layers_below(layer) if quantized else ():  # a map of policies would still name quantized layers
+                if policies.is_map(policies.held_policy(part)):
+                    policies.put_policy(part, policies.effective_policy(part))
             try:
                 update_settings(session, item.path, {"dtype": config})
                 # Outer layers first: some of them set the policy of what is inside.
@@ -82,18 +85,6 @@ class Cast(Edit):
                     "Or build a new model in this dtype and transfer the weights, ramet.transfer(model, new)."
                 )
                 raise
-
-
-def _make_float(session: EditSession, path: str) -> None:
-    """Dequantize a layer and everything inside it."""
-    layer = session.op(path)
-    quantized = _quantized_parts(layer)
-    for part in quantized:
-        dequantize(session, session.path_of(part))
-    if quantized:
-        for part in layers_below(layer):  # a map of policies would still name quantized layers
-            if isinstance(policies.held_policy(part), keras.dtype_policies.DTypePolicyMap):
-                policies.put_policy(part, policies.effective_policy(part))
 
 
 def _quantized_parts(layer: Any) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import keras
 
 from ramet._edit.base import Edit, SelectorLike
-from ramet._edit.plans import Skip, Step, Touch
+from ramet._edit.plans import PlanItems, Skip, Step, Touch
 from ramet._edit.session import EditSession
 from ramet._edit.settings import update_settings
 from ramet._keras import structure
@@ -40,22 +40,15 @@ class DropDropout(Edit):
 
     selector: SelectorLike = None
 
-    def plan(self, session: EditSession) -> Step:
-        touched: list[Touch] = []
-        skipped: list[Skip] = []
+    def plan(self, session: EditSession) -> PlanItems:
         for candidate in session.find(self.selector):
             layer = session.op(candidate.path)
             if isinstance(layer, _DROPOUT):
-                found = _planned(candidate, session)
-                if isinstance(found, Skip):
-                    skipped.append(found)
-                elif found is not None:
-                    touched.append(found)
+                yield from _planned(candidate, session)
             elif isinstance(layer, keras.Layer) and structure.function_of(layer) is None:  # a graph has dropout layers
                 rates = [name for name in _RATES if _has_rate(candidate.op.config, name)]
                 if rates:
-                    touched.append(_set_to_zero(candidate, *rates))
-        return Step(self, tuple(touched), tuple(skipped))
+                    yield _set_to_zero(candidate, *rates)
 
     def apply(self, step: Step, session: EditSession) -> None:
         for item in step.touched:
@@ -67,22 +60,22 @@ class DropDropout(Edit):
             session.mark_changed(item.path)
 
 
-def _planned(candidate: Candidate, session: EditSession) -> Touch | Skip | None:
-    """Return what happens to a dropout or noise layer; None if a rate of the layer around it decides."""
+def _planned(candidate: Candidate, session: EditSession) -> PlanItems:
+    """Yield what happens to a dropout or noise layer; nothing if a rate of the layer around it decides."""
     path, holder = candidate.path, session.holder(candidate.path)
     setting = "stddev" if isinstance(session.op(path), keras.layers.GaussianNoise) else "rate"
+    calls = session.calls(path).values()
     if structure.function_of(holder) is None:
         if isinstance(holder, keras.layers.Wrapper):
-            return _set_to_zero(candidate, setting)
-        if any(hasattr(holder, name) or hasattr(holder, f"_{name}") for name in _RATES):
-            return None
-        return Skip(path, f"it is created and called by the code of a {type(holder).__name__}")
-    calls = session.calls(path).values()
-    if any(_training_argument(call) for call in calls):
-        return Skip(path, "it is called with training=True, so it also acts at inference")
-    if any(len(call.input_tensors) != 1 or len(call.outputs) != 1 for call in calls):
-        return _set_to_zero(candidate, setting)
-    return Touch(path, f"{candidate.op.class_name}, removed", claims=frozenset({"layer"}))
+            yield _set_to_zero(candidate, setting)
+        elif not any(hasattr(holder, name) or hasattr(holder, f"_{name}") for name in _RATES):
+            yield Skip(path, f"it is created and called by the code of a {type(holder).__name__}")
+    elif any(_training_argument(call) for call in calls):
+        yield Skip(path, "it is called with training=True, so it also acts at inference")
+    elif any(len(call.input_tensors) != 1 or len(call.outputs) != 1 for call in calls):
+        yield _set_to_zero(candidate, setting)
+    else:
+        yield Touch(path, f"{candidate.op.class_name}, removed", claims=frozenset({"layer"}))
 
 
 def _set_to_zero(candidate: Candidate, *names: str) -> Touch:

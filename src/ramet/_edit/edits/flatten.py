@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import keras
 from ramet._build import Steps, arguments_of, run_steps
 from ramet._edit.base import Edit, SelectorLike
 from ramet._edit.names import free_name, policies_follow
-from ramet._edit.plans import Skip, Step, Touch
+from ramet._edit.plans import PlanItems, Skip, Step, Touch
 from ramet._edit.session import EditSession
 from ramet._keras import exchange, rewire, sort_calls, structure
 
@@ -31,8 +32,7 @@ class Flatten(Edit):
 
     selector: SelectorLike = None
 
-    def plan(self, session: EditSession) -> Step:
-        touched, skipped = [], []
+    def plan(self, session: EditSession) -> PlanItems:
         for candidate in session.find(self.selector):
             model = session.op(candidate.path)
             if not isinstance(model, keras.Model):
@@ -42,78 +42,69 @@ class Flatten(Edit):
                 reason = "it is called by the code of the layer around it"
             if reason is None:
                 what = f"{len(structure.function_of(model).operations)} ops inlined"
-                touched.append(Touch(candidate.path, what, claims=frozenset({"layer"})))
+                yield Touch(candidate.path, what, claims=frozenset({"layer"}))
             else:
-                skipped.append(Skip(candidate.path, reason))
-        return Step(self, tuple(touched), tuple(skipped))
+                yield Skip(candidate.path, reason)
 
     def apply(self, step: Step, session: EditSession) -> None:
         """Inline each nested model, the outermost first: those inside it are inlined on the way."""
         inlined = {id(session.op(item.path)): item.path for item in step.touched}
         for item in step.touched:
             for call in session.calls(item.path).values():
-                session.changes.at(call).instead = _InlinedCall(session, call, inlined)
+                session.changes.at(call).instead = functools.partial(_call_inlined, session, inlined, call.operation)
             _freeze_layers_of_frozen(session.op(item.path))
             session.mark_changed(item.path)
         with policies_follow(session.twin):
             _make_names_unique(session, inlined)
 
 
-class _InlinedCall:
-    """The calls of a nested model, made on the arguments that the model was called with."""
+def _call_inlined(
+    session: EditSession,
+    inlined: dict[int, str],
+    model: Any,
+    _: Callable[[Any], Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """Make the calls of a nested model on the arguments that the model was called with."""
 
-    def __init__(self, session: EditSession, call: Any, inlined: dict[int, str]) -> None:
-        self._session, self._call, self._inlined = session, call, inlined
-
-    def __call__(self, successor: Callable[[Any], Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return run_steps(self._made(self._call.operation, args, kwargs, {}))
-
-    def _made(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], context: dict[str, Any]) -> Steps:
+    def make_calls(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], training: Any) -> Steps:
         function = structure.function_of(model)
-        training = kwargs.get("training", context.get("training"))
-        context = {} if training is None else {"training": training}
+        training = kwargs.get("training", training)
         own = keras.tree.flatten(structure.inputs_of(function))
         given = keras.tree.flatten(args[0] if args else kwargs.get("inputs"))
         known = dict(zip(map(id, own), given, strict=True))
+
+        def successor(tensor: Any) -> Any:
+            return known.get(id(tensor), tensor)
+
         for call in sort_calls(structure.calls_of(function)):
             if call.is_input or id(call.outputs[0]) in known:
                 continue
             inner_args, inner_kwargs = arguments_of(call, known)
-            op = self._session.successor(call.operation)
-            if id(op) in self._inlined:
-                outputs = yield self._made(op, inner_args, inner_kwargs, context)
+            op = session.successor(call.operation)
+            if id(op) in inlined:
+                outputs = yield make_calls(op, inner_args, inner_kwargs, training)
             else:
-                change = self._session.changes.calls.get(id(call))
-                inner_kwargs = inner_kwargs | _training_phase(op, inner_kwargs, context)
+                if training is not None and inner_kwargs.get("training") is None and _takes_training(op):
+                    inner_kwargs = {**inner_kwargs, "training": training}
+                change = session.changes.calls.get(id(call))
                 if change is None:
                     outputs = op(*inner_args, **inner_kwargs)
                 else:
-                    outputs = change.make_outputs(op, inner_args, inner_kwargs, _call_op, _Successor(known))
+                    outputs = change.make_outputs(op, inner_args, inner_kwargs, _call_op, successor)
             known.update(zip(map(id, call.outputs), keras.tree.flatten(outputs), strict=True))
-        return [known.get(id(tensor), tensor) for tensor in keras.tree.flatten(structure.outputs_of(function))]
+        return [successor(tensor) for tensor in keras.tree.flatten(structure.outputs_of(function))]
 
-
-class _Successor:
-    """A function from an old tensor to the new one."""
-
-    def __init__(self, known: dict[int, Any]) -> None:
-        self._known = known
-
-    def __call__(self, tensor: Any) -> Any:
-        return self._known.get(id(tensor), tensor)
+    return run_steps(make_calls(model, args, kwargs, None))
 
 
 def _call_op(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return op(*args, **kwargs)
 
 
-def _training_phase(op: Any, kwargs: dict[str, Any], context: dict[str, Any]) -> dict[str, Any]:
-    """Return the `training` argument that a model was called with, for a layer inside that takes one."""
-    if not isinstance(op, keras.Layer) or kwargs.get("training") is not None:
-        return {}
-    return {
-        name: value for name, value in context.items() if structure.default_of(op, name) is not inspect.Parameter.empty
-    }
+def _takes_training(op: Any) -> bool:
+    return isinstance(op, keras.Layer) and structure.default_of(op, "training") is not inspect.Parameter.empty
 
 
 def _objection(model: Any, path: str, session: EditSession) -> str | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ramet._edit.base import Edit, SelectorLike
 from ramet._edit.edits.split_activation import is_linear
-from ramet._edit.plans import Skip, Step, Touch
+from ramet._edit.plans import PlanItems, Skip, Step, Touch
 from ramet._edit.session import EditSession
 from ramet._edit.settings import update_settings
 from ramet._keras import lora, quantization, structure
@@ -21,14 +21,6 @@ _TRANSPOSED = (keras.layers.Conv1DTranspose, keras.layers.Conv2DTranspose, keras
 _DEPTHWISE = (keras.layers.DepthwiseConv1D, keras.layers.DepthwiseConv2D)
 _SEPARABLE = (keras.layers.SeparableConv1D, keras.layers.SeparableConv2D)
 _SUPPORTED = (*_CONVOLUTIONS, *_TRANSPOSED, *_DEPTHWISE, *_SEPARABLE, keras.layers.Dense)
-
-
-@dataclass(frozen=True)
-class _Partner:
-    """The layer that a normalization is folded into."""
-
-    path: str
-    comes_first: bool  # whether the layer comes before the normalization
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,8 +37,7 @@ class FoldBatchnorm(Edit):
 
     selector: SelectorLike = None
 
-    def plan(self, session: EditSession) -> Step:
-        touched, skipped = [], []
+    def plan(self, session: EditSession) -> PlanItems:
         used: set[str] = set()
         for candidate in session.find(self.selector):
             norm = session.op(candidate.path)
@@ -54,25 +45,25 @@ class FoldBatchnorm(Edit):
                 continue
             partner = _find_partner(candidate.path, norm, session, used)
             if isinstance(partner, str):
-                skipped.append(Skip(candidate.path, partner))
+                yield Skip(candidate.path, partner)
                 continue
-            used.add(partner.path)
-            what = f"folded into '{partner.path}' {'before' if partner.comes_first else 'after'} it"
-            touched.append(Touch(candidate.path, what, claims=frozenset({"layer"}), detail=partner))
-        return Step(self, tuple(touched), tuple(skipped))
+            path, side = partner
+            used.add(path)
+            what = f"folded into '{path}' {side} it"
+            yield Touch(candidate.path, what, claims=frozenset({"layer"}), detail=partner)
 
     def apply(self, step: Step, session: EditSession) -> None:
         """Put scale and shift into the weights of the partner, and remove the normalization."""
         for item in step.touched:
-            partner: _Partner = item.detail
-            norm, layer = session.op(item.path), session.op(partner.path)
-            _check_plain(layer, partner.path)
+            path, side = item.detail
+            norm, layer = session.op(item.path), session.op(path)
+            _check_plain(layer, path)
             scale, shift = scale_and_shift(norm)
             if not layer.use_bias:
-                update_settings(session, partner.path, {"use_bias": True})
+                update_settings(session, path, {"use_bias": True})
             else:
                 session.changes.redo(layer)
-            (_fold_into_previous if partner.comes_first else _fold_into_next)(layer, scale, shift)
+            (_fold_into_previous if side == "before" else _fold_into_next)(layer, scale, shift)
             for call in session.calls(item.path).values():
                 session.changes.at(call).keep = (0,)
             session.mark_changed(item.path)
@@ -133,8 +124,8 @@ def _fold_into_next(layer: Any, scale: Any, shift: Any) -> None:
     _assign(layer.bias, _as_float64(layer.bias) + added)
 
 
-def _find_partner(path: str, norm: Any, session: EditSession, used: set[str]) -> _Partner | str:
-    """Return the layer that a normalization can be folded into, or why there is none."""
+def _find_partner(path: str, norm: Any, session: EditSession, used: set[str]) -> tuple[str, str] | str:
+    """Return the path of the layer to fold a normalization into, and if it is before or after it; or why there is none."""
     calls = list(session.calls(path).values())
     if structure.function_of(session.holder(path)) is None:
         return "it is called by the code of the layer around it"
@@ -151,11 +142,11 @@ def _find_partner(path: str, norm: Any, session: EditSession, used: set[str]) ->
     previous = structure.producing_call(call.input_tensors[0])
     reason = _objection_to_previous(norm, call, previous, session, graph, used)
     if reason is None:
-        return _Partner(_path_in(graph, previous.operation), comes_first=True)
+        return _path_in(graph, previous.operation), "before"
     following = _only_consumer(call, session, graph)
     other = following if isinstance(following, str) else _objection_to_next(norm, following, session, graph, used)
     if other is None and not isinstance(following, str):
-        return _Partner(_path_in(graph, following.operation), comes_first=False)
+        return _path_in(graph, following.operation), "after"
     return f"{reason}; {other}"
 
 

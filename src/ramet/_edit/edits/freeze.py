@@ -8,7 +8,7 @@ from typing import ClassVar
 import keras
 
 from ramet._edit.base import Edit, SelectorLike
-from ramet._edit.plans import Step, Touch
+from ramet._edit.plans import PlanItems, Step, Touch
 from ramet._edit.session import EditSession
 from ramet._edit.trainable import Flag, TrainingForecast
 from ramet._keras import layers, lora
@@ -26,19 +26,18 @@ class _SetTrainable(Edit, abstract=True):
     selector: SelectorLike = None
     required: bool = field(default=True, kw_only=True)
 
-    def plan(self, session: EditSession) -> Step:
+    def plan(self, session: EditSession) -> PlanItems:
         word = "trainable" if self.trainable else "frozen"
         whole = self._is_whole(session)
-        touched = []
         for candidate in session.find(self.selector, required=self.required and not whole):
             op = session.op(candidate.path)
             if not isinstance(op, keras.Layer) or session.is_input(candidate.path):
                 continue
             but = ", except for the weights that LoRA updates" if self.trainable and lora.is_enabled(op) else ""
             # Nothing is claimed: of several edits of flags, the last one counts.
-            touched.append(Touch(candidate.path, f"{candidate.op.class_name}, {word}{but}", claims=frozenset()))
-        notes = (f"the weights of '{session.twin.name}' itself: {word}",) if whole else ()
-        return Step(self, tuple(touched), notes=notes)
+            yield Touch(candidate.path, f"{candidate.op.class_name}, {word}{but}", claims=frozenset())
+        if whole:
+            yield f"the weights of '{session.twin.name}' itself: {word}"
 
     def apply(self, step: Step, session: EditSession) -> None:
         """Record the flags: they are set at the end, on the layers that are in these places then."""
@@ -50,7 +49,8 @@ class _SetTrainable(Edit, abstract=True):
             forecast.set_below(path, trainable=self.trainable)
 
     def _paths(self, step: Step, session: EditSession) -> list[str]:
-        return [*([""] if self._is_whole(session) else []), *(item.path for item in step.touched)]
+        whole = [""] if self._is_whole(session) else []
+        return whole + [item.path for item in step.touched]
 
     def _is_whole(self, session: EditSession) -> bool:
         """Return whether the edit is about everything, and the model has weights that belong to none of its layers."""

@@ -12,7 +12,7 @@ from ramet._arguments import as_tuple
 from ramet._edit.base import CallChoice, Edit, LayerSource, SelectorLike
 from ramet._edit.edits.replace import new_layer
 from ramet._edit.names import settle_name
-from ramet._edit.plans import Step, Touch
+from ramet._edit.plans import PlanItems, Step, Touch
 from ramet._edit.session import EditSession
 from ramet._graph import split_call_id, without_first
 from ramet._select import Candidate
@@ -23,18 +23,21 @@ from ramet.errors import ArgumentError, EditError, UnknownPathError, shown
 class _AtCalls(Edit, abstract=True):
     """An edit that concerns all calls of an op, or those given by `calls`."""
 
-    def _checked_calls(self, calls: CallChoice) -> CallChoice:
-        if calls is None or isinstance(calls, int | str):
-            return calls
-        return as_tuple(self.kind, "calls", calls, "numbers of calls from 1 on, their ids, or a list of these")
+    selector: SelectorLike
+    calls: CallChoice = field(default=None, kw_only=True)
 
-    def _chosen_calls(self, calls: Any, candidate: Candidate, session: EditSession) -> list[str]:
-        """Return the ids of the calls that the edit concerns: all of them, or those given by number or id."""
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.calls is not None and not isinstance(self.calls, int | str):
+            expected = "numbers of calls from 1 on, their ids, or a list of these"
+            self._store("calls", as_tuple(self.kind, "calls", self.calls, expected))
+
+    def _chosen_calls(self, candidate: Candidate, session: EditSession) -> tuple[str, ...]:
+        """Return the ids of the calls that were given by number or id; none if the edit concerns all calls."""
+        session.check_has_calls(self.kind, candidate)
         known = list(session.calls(candidate.path))
-        if calls is None:
-            return known
-        found = []
-        for item in [calls] if isinstance(calls, int | str) else calls:
+        found: list[str] = []
+        for item in [self.calls] if isinstance(self.calls, int | str) else self.calls or ():
             call = without_first(item) if isinstance(item, str) and item not in known else item
             matches = [name for name in known if call in (name, (split_call_id(name) or ("", 0))[1])]
             if not matches:
@@ -45,7 +48,12 @@ class _AtCalls(Edit, abstract=True):
                     path=candidate.path,
                 )
             found += matches
-        return found
+        return tuple(found)
+
+
+def _calls_at(item: Touch, session: EditSession) -> list[Any]:
+    """Return the calls of the twin at which an op is changed."""
+    return [call for name, call in session.calls(item.path).items() if not item.calls or name in item.calls]
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,54 +63,35 @@ class _Insert(_AtCalls, abstract=True):
     preserves_function = False
     adds_layers = True
 
-    selector: SelectorLike
     layer: LayerSource
-    calls: CallChoice = field(default=None, kw_only=True)
     required: bool = field(default=True, kw_only=True)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._store("calls", self._checked_calls(self.calls))
-
-    def plan(self, session: EditSession) -> Step:
-        touched = []
-        side = self.kind.removeprefix("insert_")
+    def plan(self, session: EditSession) -> PlanItems:
+        side = self.kind.removeprefix("insert_")  # before or after
         for candidate in session.find(self.selector, required=self.required):
-            session.check_has_calls(self.kind, candidate)
-            ids = self._chosen_calls(self.calls, candidate, session)
-            self._check_place(candidate.path, session)
+            path, calls = candidate.path, self._chosen_calls(candidate, session)
+            if side == "before" and session.is_input(path):
+                raise EditError(
+                    f"Cannot insert before '{path}': nothing comes before an input.", fix="insert after it.", path=path
+                )
             what = f"{candidate.op.class_name}, a new layer {side} it"
-            calls = () if self.calls is None else tuple(ids)
             # A layer beside an op leaves the op as it is, so nothing is claimed.
-            touched.append(Touch(candidate.path, what, calls=calls, claims=frozenset()))
-        return Step(self, tuple(touched))
+            yield Touch(path, what, calls=calls, claims=frozenset())
 
     def apply(self, step: Step, session: EditSession) -> None:
-        for item in step.touched:
-            calls = session.calls(item.path)
-            chosen = [call for name, call in calls.items() if not item.calls or name in item.calls]
-            self._insert(item.path, chosen, session)
-            session.mark_changed(item.path)
-
-    def _insert(self, path: str, calls: list[Any], session: EditSession) -> None:
         """Insert one new layer for each tensor that a call takes or returns, the same one at every call of the op."""
-        layers: list[Any] = []
-        taken = session.taken_names(path)
-        for call in calls:
-            tensors, chains = self._slots(call, session)
-            for number in range(len(tensors)):
-                if number == len(layers):
-                    layers.append(new_layer(self.layer, session.op(path), path, session))
-                    settle_name(layers[number], taken, path)
-                    session.take_name(path, layers[number].name)
-                chains.setdefault(number, []).append(layers[number])
-
-    def _check_place(self, path: str, session: EditSession) -> None:
-        """Refuse an op that no layer can be inserted at."""
-
-    def _slots(self, call: Any, session: EditSession) -> tuple[list[Any], dict[int, list[Any]]]:
-        """Return the tensors of a call to insert layers at, and the layers that each one passes through, by number."""
-        raise NotImplementedError
+        for item in step.touched:
+            layers: list[Any] = []
+            for call in _calls_at(item, session):
+                change = session.changes.at(call)
+                before = self.kind == "insert_before"
+                tensors, chains = (_first_tensors(call), change.before) if before else (call.outputs, change.after)
+                for number in range(len(tensors)):
+                    if number == len(layers):
+                        layers.append(new_layer(self.layer, session.op(item.path), item.path, session))
+                        settle_name(layers[number], item.path, session)
+                    chains.setdefault(number, []).append(layers[number])
+            session.mark_changed(item.path)
 
 
 @dataclass(frozen=True, repr=False)
@@ -119,15 +108,6 @@ class InsertBefore(_Insert):
 
     kind = "insert_before"
 
-    def _check_place(self, path: str, session: EditSession) -> None:
-        if session.is_input(path):
-            raise EditError(
-                f"Cannot insert before '{path}': nothing comes before an input.", fix="insert after it.", path=path
-            )
-
-    def _slots(self, call: Any, session: EditSession) -> tuple[list[Any], dict[int, list[Any]]]:
-        return _first_tensors(call), session.changes.at(call).before
-
 
 @dataclass(frozen=True, repr=False)
 class InsertAfter(_Insert):
@@ -142,9 +122,6 @@ class InsertAfter(_Insert):
     """
 
     kind = "insert_after"
-
-    def _slots(self, call: Any, session: EditSession) -> tuple[list[Any], dict[int, list[Any]]]:
-        return call.outputs, session.changes.at(call).after
 
 
 @dataclass(frozen=True, repr=False)
@@ -163,8 +140,6 @@ class Remove(_AtCalls):
     preserves_function = False
     adds_layers = False
 
-    selector: SelectorLike
-    calls: CallChoice = field(default=None, kw_only=True)
     keep: int | Iterable[int] | None = field(default=None, kw_only=True)
     required: bool = field(default=True, kw_only=True)
 
@@ -178,26 +153,21 @@ class Remove(_AtCalls):
                 )
             self._store("keep", keep)
         super().__post_init__()
-        self._store("calls", self._checked_calls(self.calls))
 
-    def plan(self, session: EditSession) -> Step:
-        touched = []
+    def plan(self, session: EditSession) -> PlanItems:
         for candidate in session.find(self.selector, required=self.required):
-            session.check_has_calls(self.kind, candidate)
-            ids = self._chosen_calls(self.calls, candidate, session)
+            chosen = self._chosen_calls(candidate, session)
             calls = session.calls(candidate.path)
-            kept = [self._kept_inputs(calls[name], candidate.path) for name in ids]
-            chosen = () if self.calls is None else tuple(ids)
+            removed = calls if self.calls is None else chosen
+            kept = [self._kept_inputs(calls[name], candidate.path) for name in removed]
             claims = frozenset({f"call {name}" for name in chosen} or {"layer"})
             what = f"{candidate.op.class_name}, removed"
-            touched.append(Touch(candidate.path, what, calls=chosen, claims=claims, detail=kept[-1] if kept else None))
-        return Step(self, tuple(touched))
+            yield Touch(candidate.path, what, calls=chosen, claims=claims, detail=kept[-1] if kept else None)
 
     def apply(self, step: Step, session: EditSession) -> None:
         for item in step.touched:
-            for name, call in session.calls(item.path).items():
-                if not item.calls or name in item.calls:
-                    session.changes.at(call).keep = item.detail
+            for call in _calls_at(item, session):
+                session.changes.at(call).keep = item.detail
             session.mark_changed(item.path)
 
     def _kept_inputs(self, call: Any, path: str) -> tuple[int, ...]:

@@ -12,8 +12,8 @@ import keras
 
 from ramet._copy import copy_model
 from ramet._edit.base import Edit, SelectorLike, is_whole_number
-from ramet._edit.edits.quantize import Quantize
-from ramet._edit.plans import Skip, Step, Touch
+from ramet._edit.edits.quantize import Quantize, keep_interesting
+from ramet._edit.plans import PlanItems, Skip, Step, Touch
 from ramet._edit.saving import makes_its_parts
 from ramet._edit.session import EditSession, inside_first
 from ramet._edit.settings import update_settings
@@ -21,7 +21,6 @@ from ramet._edit.trainable import Flag, TrainingForecast
 from ramet._keras import draw_from_seed, layers, quantization, structure
 from ramet._keras import lora as keras_lora
 from ramet._report import joined
-from ramet._select import anything
 from ramet.errors import EditError
 
 _MERGED_ON_SAVE = (
@@ -67,31 +66,23 @@ class Lora(Edit):
     seed: int | None = field(default=None, kw_only=True)
     required: bool = field(default=True, kw_only=True)
 
-    def plan(self, session: EditSession) -> Step:
+    def plan(self, session: EditSession) -> PlanItems:
         self._check_numbers()
-        everything = self.selector == anything()
-        selected = set() if everything else {one.path for one in session.find(self.selector, required=self.required)}
-        touched, skipped = [], []
-        for path, layer in self._layers_to_enable(session):
-            reason = keras_lora.objection(layer)
-            if reason is None and self.alpha is not None and not keras_lora.takes_alpha(layer):
-                reason = f"the enable_lora of {type(layer).__name__} takes no alpha"
-            count = None if reason else self._count_added(layer)
-            if isinstance(count, str):
-                reason = count
-            if reason is not None:
-                if layer.weights or not layer.built or path in selected:  # others are of no interest
-                    skipped.append(Skip(path, reason))
-                continue
-            what = f"{type(layer).__name__}, rank {self.rank}, {count:,} parameters added"
-            touched.append(Touch(path, what, claims=frozenset({"lora"})))
-        if not touched and self.required:
-            raise EditError(
-                f"Cannot enable LoRA in '{session.model.name}': no matching layer supports it.",
-                found="; ".join(f"'{skip.path}': {skip.reason}" for skip in skipped[:5]) or "no layer with weights",
-                fix="select Dense, EinsumDense, Embedding or convolutional layers, or pass required=False.",
-            )
-        return Step(self, tuple(touched), tuple(skipped), tuple(self._notes(touched, session)))
+        found = [self._plan_layer(path, layer) for path, layer in self._layers_to_enable(session)]
+        cannot = f"Cannot enable LoRA in '{session.model.name}': no matching layer supports it."
+        fix = "select Dense, EinsumDense, Embedding or convolutional layers, or pass required=False."
+        yield from keep_interesting(self, found, session, cannot=cannot, fix=fix)
+        yield from self._notes([item.path for item in found if isinstance(item, Touch)], session)
+
+    def _plan_layer(self, path: str, layer: Any) -> Touch | Skip:
+        reason = keras_lora.objection(layer)
+        if reason is None and self.alpha is not None and not keras_lora.takes_alpha(layer):
+            reason = f"the enable_lora of {type(layer).__name__} takes no alpha"
+        count = reason or self._count_added(layer)
+        if isinstance(count, str):
+            return Skip(path, count)
+        what = f"{type(layer).__name__}, rank {self.rank}, {count:,} parameters added"
+        return Touch(path, what, claims=frozenset({"lora"}))
 
     def preview(self, step: Step, steps: list[Step], session: EditSession) -> Step:
         """Add a note if another edit quantizes the same layers."""
@@ -166,10 +157,10 @@ class Lora(Edit):
         except Exception as error:  # noqa: BLE001  # a user's class may raise anything
             return f"{type(layer).__name__} refuses: {' '.join(str(error).split())[:120]}"
 
-    def _notes(self, touched: list[Touch], session: EditSession) -> Iterator[str]:
+    def _notes(self, touched: list[str], session: EditSession) -> Iterator[str]:
         if self.freeze_rest and touched:
             yield "everything except low-rank matrices is frozen; freeze_rest=False keeps the flags of other weights."
-        holders = {item.path: _lossy_holder(item.path, session) for item in touched}
+        holders = {path: _lossy_holder(path, session) for path in touched}
         kept = [session.op(path) for path, holder in holders.items() if holder is None]
         if kept:
             yield _MERGED_ON_SAVE
@@ -179,7 +170,7 @@ class Lora(Edit):
         if lossy:
             names = [f"'{name}'" if name else f"the model, a {type(session.twin).__name__}" for name in lossy]
             yield _LOST_ON_SAVE.format(joined(names, 5))
-        if any(quantization.mode_of(session.op(item.path)) is not None for item in touched):
+        if any(quantization.mode_of(session.op(path)) is not None for path in touched):
             yield _ROUNDED_ON_SAVE
 
 
@@ -197,8 +188,7 @@ class MergeLora(Edit):
 
     selector: SelectorLike = None
 
-    def plan(self, session: EditSession) -> Step:
-        touched = []
+    def plan(self, session: EditSession) -> PlanItems:
         for candidate in session.find(self.selector):
             layer = session.op(candidate.path)
             if not keras_lora.is_enabled(layer):
@@ -213,8 +203,7 @@ class MergeLora(Edit):
                     path=candidate.path,
                 )
             what = f"{candidate.op.class_name}, rank {layer.lora_rank} merged"
-            touched.append(Touch(candidate.path, what, claims=frozenset({"layer"})))
-        return Step(self, tuple(touched))
+            yield Touch(candidate.path, what, claims=frozenset({"layer"}))
 
     def apply(self, step: Step, session: EditSession) -> None:
         for item in step.touched:

@@ -11,7 +11,7 @@ import keras
 from ramet._copy import copy_model
 from ramet._edit.base import Edit, QuantizationMode, SelectorLike
 from ramet._edit.patch import made_twice, patch
-from ramet._edit.plans import Skip, Step, Touch
+from ramet._edit.plans import PlanItems, Skip, Step, Touch
 from ramet._edit.round_trip import RoundTrip, round_trip
 from ramet._edit.session import EditSession, inside_first, layers_below
 from ramet._edit.trainable import TrainingForecast
@@ -38,32 +38,25 @@ class Quantize(Edit):
     mode: QuantizationMode = "int8"
     required: bool = field(default=True, kw_only=True)
 
-    def plan(self, session: EditSession) -> Step:
+    def plan(self, session: EditSession) -> PlanItems:
         _check_mode(self.mode)
-        everything = self.selector == anything()
-        selected = set() if everything else {one.path for one in session.find(self.selector, required=self.required)}
-        touched, skipped, notes = [], [], []
+        found: list[Touch | Skip] = []
         for path, layer in self._leaves(session):
             reason = quantization.objection(layer, self.mode) or _refusal(layer, self.mode)
             if reason is not None:
-                if layer.weights or not layer.built or path in selected:  # others are of no interest
-                    skipped.append(Skip(path, reason))
+                found.append(Skip(path, reason))
                 continue
             tied = any(session.is_tied(variable) for variable in layers.own_variables(layer))
             what = f"{type(layer).__name__}, quantized to {self.mode}{', no longer tied' if tied else ''}"
-            touched.append(Touch(path, what, claims=frozenset({"dtype policy"})))
-        if not touched and self.required:
-            raise EditError(
-                f"Cannot quantize '{session.model.name}' to {self.mode}: no matching layer can be quantized.",
-                found="; ".join(f"'{skip.path}': {skip.reason}" for skip in skipped[:5]) or "no layer with weights",
-                fix="select other layers, or pass required=False.",
-            )
-        if any(_calling_holders(item.path, session) for item in touched):
-            notes.append(
+            found.append(Touch(path, what, claims=frozenset({"dtype policy"})))
+        cannot = f"Cannot quantize '{session.model.name}' to {self.mode}: no matching layer can be quantized."
+        fix = "select other layers, or pass required=False."
+        yield from keep_interesting(self, found, session, cannot=cannot, fix=fix)
+        if any(isinstance(item, Touch) and _calling_holders(item.path, session) for item in found):
+            yield (
                 "layers inside other layers are saved by a DTypePolicyMap on the layer around them; "
                 "Keras loads such a file, but cannot save the loaded model again."
             )
-        return Step(self, tuple(touched), tuple(skipped), tuple(notes))
 
     def apply(self, step: Step, session: EditSession) -> None:
         """Quantize each layer as Keras does, and record it in the configs of the layers around it."""
@@ -105,6 +98,26 @@ class Quantize(Edit):
                     yield path, layer
 
 
+def keep_interesting(
+    edit: Any, found: list[Touch | Skip], session: EditSession, *, cannot: str, fix: str
+) -> list[Touch | Skip]:
+    """Return a plan without skipped layers that have no weights and were not selected themselves.
+
+    Raises:
+        EditError: `cannot` and `fix`, if no layer is touched although the edit requires it.
+    """
+    selected = set() if edit.selector == anything() else {one.path for one in session.find(edit.selector)}
+    kept = []
+    for item in found:
+        layer = session.op(item.path)
+        if isinstance(item, Touch) or layer.weights or not layer.built or item.path in selected:
+            kept.append(item)
+    if edit.required and not any(isinstance(item, Touch) for item in kept):
+        skipped = [f"'{item.path}': {item.reason}" for item in kept if isinstance(item, Skip)]
+        raise EditError(cannot, found="; ".join(skipped[:5]) or "no layer with weights", fix=fix)
+    return kept
+
+
 def dequantize(session: EditSession, path: str) -> None:
     """Give a quantized layer of the twin dequantized float weights and its float policy."""
     layer = session.op(path)
@@ -117,7 +130,7 @@ def dequantize(session: EditSession, path: str) -> None:
         settings["quantization_config"] = None
     as_is, changed = made_twice(layer, path, settings)
     order = layers.variable_keys(layers.own_variables(changed))
-    session.successors |= patch(layer, as_is, changed, path, policy="fresh", quantized=True)
+    session.successors |= patch(layer, as_is, changed, path, quantized=True)
     for variable in layers.own_variables(layer):
         if variable.name in values:
             variable.assign(keras.ops.cast(values[variable.name], variable.dtype))

@@ -10,8 +10,8 @@ import keras
 
 from ramet._arguments import check_text
 from ramet._edit.base import Edit, SelectorLike, called
-from ramet._edit.names import NameUses, policies_follow
-from ramet._edit.plans import Skip, Step, Touch
+from ramet._edit.names import policies_follow, uses_of_names
+from ramet._edit.plans import PlanItems, Skip, Step, Touch
 from ramet._edit.session import EditSession
 from ramet._keras import rewire, structure
 from ramet._select import Candidate, anything
@@ -25,7 +25,7 @@ class _Renaming(Edit, abstract=True):
     preserves_function = True
     adds_layers = False
 
-    def _plan_names(self, names: list[tuple[Candidate, Any]], session: EditSession, *, skip_used: bool) -> Step:
+    def _plan_names(self, names: list[tuple[Candidate, Any]], session: EditSession, *, skip_used: bool) -> PlanItems:
         """Plan the new name of each candidate.
 
         Args:
@@ -33,27 +33,23 @@ class _Renaming(Edit, abstract=True):
             session: The edit session.
             skip_used: Skip a layer that code looks up by name, instead of raising an error.
         """
-        touched, skipped, notes = [], [], []
-        uses = NameUses(session.model)
+        uses = uses_of_names(session.model)
         for candidate, new in names:
             old = candidate.op.name
             _check_name(new, candidate.path)
-            use = None if new == old else uses.of(old)
+            use = None if new == old else uses.get(old)
             if use is not None and skip_used:
-                skipped.append(Skip(candidate.path, use))
-                continue
-            if use is not None:
+                yield Skip(candidate.path, use)
+            elif use is not None:
                 raise EditError(
                     f"Cannot rename '{candidate.path}': {use}.",
                     fix="keep this name, or change that class or function first.",
                     path=candidate.path,
                 )
-            if new != old:
+            elif new != old:
                 if old in session.output_names(candidate.path):
-                    notes.append(f"the output '{old}' becomes '{new}', and so do its loss and metrics in the logs.")
-                what = f"renamed to '{new}'"
-                touched.append(Touch(candidate.path, what, claims=frozenset({"name"}), detail=new))
-        return Step(self, tuple(touched), tuple(skipped), tuple(notes))
+                    yield f"the output '{old}' becomes '{new}', and so do its loss and metrics in the logs."
+                yield Touch(candidate.path, f"renamed to '{new}'", claims=frozenset({"name"}), detail=new)
 
     def apply(self, step: Step, session: EditSession) -> None:
         _check_free(step, session)
@@ -91,7 +87,7 @@ class Rename(_Renaming):
             check_text(self.kind, "name", self.name)
         super().__post_init__()
 
-    def plan(self, session: EditSession) -> Step:
+    def plan(self, session: EditSession) -> PlanItems:
         found = session.find(self.selector, required=self.required)
         names = [(one, called(self.name, one.op.name) if callable(self.name) else self.name) for one in found]
         return self._plan_names(names, session, skip_used=self.selector == anything())
@@ -117,18 +113,17 @@ class Prefix(_Renaming):
         check_text(self.kind, "text", self.text)
         super().__post_init__()
 
-    def plan(self, session: EditSession) -> Step:
+    def plan(self, session: EditSession) -> PlanItems:
         everything = self.selector == anything()
-        names, skipped = [], []
+        names = []
         for candidate in session.find(self.selector, required=self.required):
             if session.is_input(candidate.path):
-                skipped.append(Skip(candidate.path, "an input, whose name is the key of its data"))
+                yield Skip(candidate.path, "an input, whose name is the key of its data")
             elif everything and structure.function_of(session.holder(candidate.path)) is None:
-                skipped.append(Skip(candidate.path, "a part whose name is set by the code of the layer around it"))
+                yield Skip(candidate.path, "a part whose name is set by the code of the layer around it")
             else:
                 names.append((candidate, f"{self.text}{candidate.op.name}"))
-        step = self._plan_names(names, session, skip_used=everything)
-        return Step(self, step.touched, (*skipped, *step.skipped), step.notes)
+        yield from self._plan_names(names, session, skip_used=everything)
 
 
 def _rename_key(op: Any, item: Touch, session: EditSession) -> None:

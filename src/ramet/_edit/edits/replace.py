@@ -13,7 +13,7 @@ from ramet._build import inherit_parent_path
 from ramet._edit.base import Edit, LayerSource, SelectorLike, called
 from ramet._edit.layer_config import LayerConfig, as_factory
 from ramet._edit.names import settle_name
-from ramet._edit.plans import Step, Touch
+from ramet._edit.plans import PlanItems, Step, Touch
 from ramet._edit.session import EditSession, inside_first
 from ramet._keras import structure
 from ramet.errors import EditError
@@ -43,8 +43,8 @@ class Replace(Edit):
         check_flag(self.kind, "weights", self.weights)
         super().__post_init__()
 
-    def plan(self, session: EditSession) -> Step:
-        return _planned(self, self.selector, "replaced by another layer", session, required=self.required)
+    def plan(self, session: EditSession) -> PlanItems:
+        return _planned(self, "replaced by another layer", session)
 
     def apply(self, step: Step, session: EditSession) -> None:
         for item in step.touched:
@@ -79,8 +79,8 @@ class Wrap(Edit):
         if isinstance(self.layer, LayerConfig):
             self._store("layer", dataclasses.replace(self.layer, holds_old=True))
 
-    def plan(self, session: EditSession) -> Step:
-        return _planned(self, self.selector, "wrapped", session, required=self.required)
+    def plan(self, session: EditSession) -> PlanItems:
+        return _planned(self, "wrapped", session)
 
     def apply(self, step: Step, session: EditSession) -> None:
         for item in step.touched:
@@ -91,24 +91,21 @@ class Wrap(Edit):
                 _exchange(old, new, item.path, session)
 
 
-def _planned(edit: Edit, selector: SelectorLike, what: str, session: EditSession, *, required: bool) -> Step:
-    touched = []
-    for candidate in session.find(selector, required=required):
+def _planned(edit: Replace | Wrap, what: str, session: EditSession) -> PlanItems:
+    for candidate in session.find(edit.selector, required=edit.required):
         if session.is_input(candidate.path):
             raise EditError(
                 f"Cannot {edit.kind} '{candidate.path}': it is an input.",
                 fix="use resize_input for another shape, or clone the model on other inputs.",
                 path=candidate.path,
             )
-        touched.append(Touch(candidate.path, f"{candidate.op.class_name}, {what}", claims=frozenset({"layer"})))
-    return Step(edit, tuple(touched))
+        yield Touch(candidate.path, f"{candidate.op.class_name}, {what}", claims=frozenset({"layer"}))
 
 
 def _exchange(old: Any, new: Any, path: str, session: EditSession) -> None:
     """Record that a new layer takes the place of an old one, under a free name."""
     # The old name is free again, unless the old layer lives on inside the new one.
-    settle_name(new, session.taken_names(path, without=[old]), path)
-    session.take_name(path, new.name)
+    settle_name(new, path, session, without=[old])
     inherit_parent_path(new, old)
     session.changes.replace(old, new)
     session.mark_changed(path)

@@ -13,7 +13,7 @@ from ramet._arguments import as_tuple, check_text
 from ramet._build import resized_input
 from ramet._edit.base import Edit, InputShape, WeightPolicy
 from ramet._edit.engine import apply_alone
-from ramet._edit.plans import Step, Touch
+from ramet._edit.plans import PlanItems, Step, Touch
 from ramet._edit.refit import Refit
 from ramet._edit.session import EditSession
 from ramet._keras import structure
@@ -50,7 +50,7 @@ class ResizeInput(Edit):
         if self.input is not None:
             check_text(self.kind, "input", self.input)
 
-    def plan(self, session: EditSession) -> Step:
+    def plan(self, session: EditSession) -> PlanItems:
         check_policy(self.weights)
         function = structure.function_of(session.twin)
         if function is None:
@@ -60,20 +60,18 @@ class ResizeInput(Edit):
                 "build a fresh one for other weights.",
             )
         tensors = keras.tree.flatten(structure.inputs_of(function))
-        names = [structure.input_name(tensor) for tensor in tensors]
-        found = [
-            t for t, name in zip(tensors, names, strict=True) if self.input is None or self.input in (name, t.name)
-        ]
+        names = list(map(structure.input_name, tensors))
+        known = zip(names, tensors, strict=True)
+        found = [(name, old) for name, old in known if self.input in (None, name, old.name)]
         if len(found) != 1:
             raise EditError(
                 f"Cannot resize the input of '{session.model.name}': it has the inputs {', '.join(map(repr, names))}.",
                 fix="choose one: resize_input(shape, input='name').",
             )
-        (old,) = found
-        name = structure.input_name(old)
+        name, old = found[0]
         shape = _checked_shape(tuple(self.shape), name, old)
         what = f"shape {tuple(old.shape[1:])} -> {shape}"
-        return Step(self, (Touch(name, what, claims=frozenset({"shape"}), detail=(old.name, shape)),))
+        yield Touch(name, what, claims=frozenset({"shape"}), detail=(old.name, shape))
 
     def preview(self, step: Step, steps: list[Step], session: EditSession) -> Step:
         """Find the adapted weights by resizing a twin, which is thrown away: only there it shows where the shape arrives.

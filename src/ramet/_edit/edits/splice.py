@@ -10,7 +10,7 @@ from ramet._build import MakeCall
 from ramet._edit.base import Edit, LayerSource, SelectorLike
 from ramet._edit.edits.replace import new_layer
 from ramet._edit.names import settle_name
-from ramet._edit.plans import Step, Touch
+from ramet._edit.plans import PlanItems, Step, Touch
 from ramet._edit.session import EditSession
 from ramet._keras import structure
 from ramet._select import Candidate, as_selector
@@ -39,7 +39,7 @@ class Splice(Edit):
         self._store("after", as_selector(self.after))
         self._store("before", as_selector(self.before))
 
-    def plan(self, session: EditSession) -> Step:
+    def plan(self, session: EditSession) -> PlanItems:
         first = _only_match(session.find(self.after, required=True), "after")
         last = _only_match(session.find(self.before, required=True), "before")
         for candidate in (first, last):
@@ -62,13 +62,10 @@ class Splice(Edit):
             )
         prefix = first.path.rpartition("/")[0]
         between = [call for call in graph.calls if call.id in below & above]
-        replaced = [
-            Touch(f"{prefix}/{call.op}".lstrip("/"), "replaced by the new block", claims=frozenset({"layer"}))
-            for call in between
-        ]
         what = f"takes its input from a new block after '{first.path}'"
-        entry = Touch(last.path, what, claims=frozenset(), detail=(first.path, frozenset(below)))
-        return Step(self, (entry, *{item.path: item for item in replaced}.values()))
+        yield Touch(last.path, what, claims=frozenset(), detail=(first.path, frozenset(below)))
+        for path in dict.fromkeys(f"{prefix}/{call.op}".lstrip("/") for call in between):
+            yield Touch(path, "replaced by the new block", claims=frozenset({"layer"}))
 
     def apply(self, step: Step, session: EditSession) -> None:
         entry = step.touched[0]
@@ -77,29 +74,22 @@ class Splice(Edit):
         start = next(iter(session.calls(first_path).values()))
         old = [session.op(item.path) for item in step.touched[1:]]
         new = new_layer(self.layer, old, first_path, session)
-        settle_name(new, session.taken_names(first_path, without=old), first_path)
-        session.take_name(first_path, new.name)
-        block = _CalledOnce(new, start)
+        settle_name(new, first_path, session, without=old)
+        made: list[Any] = []
+
+        def block(successor: Callable[[Any], Any], make: MakeCall) -> Any:
+            """Call the new layer on the outputs of the first op; once, however many calls take its output."""
+            if not made:
+                inputs = [successor(tensor) for tensor in start.outputs]
+                made.append(make(new, (inputs[0] if len(inputs) == 1 else inputs,), {}))
+            return made[0]
+
         for call in session.calls(entry.path).values():
             for number, tensor in enumerate(call.input_tensors):
                 producer = structure.producing_call(tensor)
                 if producer is not None and (ids.get(id(producer)) in below or producer is start):
                     session.changes.at(call).feeds[number] = block
         session.mark_changed(entry.path)
-
-
-class _CalledOnce:
-    """The new block, called on the outputs of the first op; once, however many calls take its output."""
-
-    def __init__(self, new: Any, start: Any) -> None:
-        self._new, self._start = new, start
-        self._outputs: Any = None
-
-    def __call__(self, successor: Callable[[Any], Any], make: MakeCall) -> Any:
-        if self._outputs is None:
-            inputs = [successor(tensor) for tensor in self._start.outputs]
-            self._outputs = make(self._new, (inputs[0] if len(inputs) == 1 else inputs,), {})
-        return self._outputs
 
 
 def _only_match(found: tuple[Candidate, ...], argument: str) -> Candidate:

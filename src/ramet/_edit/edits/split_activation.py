@@ -9,7 +9,7 @@ import keras
 
 from ramet._edit.base import Edit, SelectorLike
 from ramet._edit.names import free_name
-from ramet._edit.plans import Skip, Step, Touch
+from ramet._edit.plans import PlanItems, Skip, Step, Touch
 from ramet._edit.session import EditSession
 from ramet._edit.settings import update_settings
 from ramet._keras import structure
@@ -45,8 +45,7 @@ class SplitActivation(Edit):
 
     selector: SelectorLike = None
 
-    def plan(self, session: EditSession) -> Step:
-        touched, skipped = [], []
+    def plan(self, session: EditSession) -> PlanItems:
         for candidate in session.find(self.selector):
             layer = session.op(candidate.path)
             activation = getattr(layer, "activation", None)
@@ -54,12 +53,11 @@ class SplitActivation(Edit):
                 continue
             reason = _objection(layer, candidate.path, session)
             if reason is not None:
-                skipped.append(Skip(candidate.path, reason))
+                yield Skip(candidate.path, reason)
             elif not isinstance(layer, keras.layers.Activation):
                 name = getattr(activation, "__name__", type(activation).__name__)
                 what = f"{candidate.op.class_name}, {name} as a layer after it"
-                touched.append(Touch(candidate.path, what, claims=frozenset({"setting activation"})))
-        return Step(self, tuple(touched), tuple(skipped))
+                yield Touch(candidate.path, what, claims=frozenset({"setting activation"}))
 
     def apply(self, step: Step, session: EditSession) -> None:
         for item in step.touched:

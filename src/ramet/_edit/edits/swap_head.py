@@ -9,7 +9,7 @@ from typing import Any
 import keras
 
 from ramet._edit.base import Edit, SelectorLike, WeightPolicy, is_whole_number
-from ramet._edit.plans import Step, Touch
+from ramet._edit.plans import PlanItems, Step, Touch
 from ramet._edit.session import EditSession
 from ramet._edit.settings import adapted_weights, update_settings
 from ramet._keras import lora, quantization, structure
@@ -59,7 +59,7 @@ class SwapHead(Edit):
         if self.head is not None:
             self._store("head", as_selector(self.head))
 
-    def plan(self, session: EditSession) -> Step:
+    def plan(self, session: EditSession) -> PlanItems:
         """Plan the new width of the head, and of reshapes after it that contain the old number of classes."""
         check_policy(self.weights)
         if not isinstance(session.model, keras.Model):
@@ -79,14 +79,13 @@ class SwapHead(Edit):
         old = getattr(layer, width)
         what = f"{type(layer).__name__}, {width} {old} -> {self.classes}"
         claims = frozenset({f"setting {width}", "setting activation"})
-        touched = [Touch(path, what, claims=claims, detail=width)]
+        yield Touch(path, what, claims=claims, detail=width)
         for other in _ops_after(path, session):
             target = getattr(session.op(other), "target_shape", None)
             if target is not None and old in target:
                 shape = tuple(self.classes if size == old else size for size in target)
                 what = f"Reshape, target_shape -> {shape}"
-                touched.append(Touch(other, what, claims=frozenset({"setting target_shape"}), detail=shape))
-        return Step(self, tuple(touched))
+                yield Touch(other, what, claims=frozenset({"setting target_shape"}), detail=shape)
 
     def preview(self, step: Step, steps: list[Step], session: EditSession) -> Step:
         path = step.touched[0].path

@@ -12,7 +12,7 @@ import keras
 
 from ramet._arguments import check_flag
 from ramet._edit.base import Edit, SelectorLike, WeightPolicy
-from ramet._edit.plans import Skip, Step, Touch
+from ramet._edit.plans import PlanItems, Skip, Step, Touch
 from ramet._edit.session import EditSession
 from ramet._edit.settings import adapted_weights, cannot_update, dtype_policy, update_settings
 from ramet._keras import lora, quantization
@@ -58,10 +58,9 @@ class Update(Edit):
     def _shown(self) -> Iterator[tuple[str, Any]]:
         yield from (("selector", self.selector), *self.settings, ("weights", self.weights))
 
-    def plan(self, session: EditSession) -> Step:
+    def plan(self, session: EditSession) -> PlanItems:
         check_policy(self.weights)
         settings = dict(self.settings)
-        touched, skipped = [], []
         for candidate in session.find(self.selector, required=self.required):
             config = candidate.op.config
             layer = session.op(candidate.path)
@@ -79,12 +78,11 @@ class Update(Edit):
                         path=candidate.path,
                     )
             if candidate.op.kind == "model":
-                skipped.append(Skip(candidate.path, "a model, whose settings are those of its layers"))
+                yield Skip(candidate.path, "a model, whose settings are those of its layers")
                 continue
             values = ", ".join(f"{name}={value!r}" for name, value in settings.items())
             claims = frozenset(f"setting {name}" for name in settings)
-            touched.append(Touch(candidate.path, f"{candidate.op.class_name}, {values}", claims=claims))
-        return Step(self, tuple(touched), tuple(skipped))
+            yield Touch(candidate.path, f"{candidate.op.class_name}, {values}", claims=claims)
 
     def preview(self, step: Step, steps: list[Step], session: EditSession) -> Step:
         adapted = [
