@@ -6,7 +6,7 @@ import pytest
 
 import ramet
 from ramet import edits as e
-from ramet._edit.layer_config import as_factory
+from ramet._edit.layer_config import create_layer
 from ramet.errors import RametError
 
 layers = keras.layers
@@ -126,7 +126,7 @@ config = { layer = { class_name = "Identity" }, trainable = false }
 """)
     inner = recipe.edits[0].layer
 
-    made = as_factory(inner)(None)
+    made = create_layer(inner, None)
 
     assert [type(layer) for layer in made.layers] == [layers.Dense, layers.TimeDistributed]
     assert type(made.layers[0].kernel_initializer) is keras.initializers.Constant

@@ -8,18 +8,7 @@ calls, and `rebuilding.py` applies these together, graph by graph. `recipe.py` r
 
 from ramet._edit.base import Edit
 from ramet._edit.engine import edit, plan
-from ramet._edit.plans import AdaptedWeight, Plan, Skip, Step, Touch
+from ramet._edit.plans import Plan
 from ramet._edit.recipe import Recipe, read_recipe
 
-__all__ = [
-    "AdaptedWeight",
-    "Edit",
-    "Plan",
-    "Recipe",
-    "Skip",
-    "Step",
-    "Touch",
-    "edit",
-    "plan",
-    "read_recipe",
-]
+__all__ = ["Edit", "Plan", "Recipe", "edit", "plan", "read_recipe"]

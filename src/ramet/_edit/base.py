@@ -68,13 +68,15 @@ class Edit(abc.ABC):
                 )
 
     def __post_init__(self) -> None:
-        """Convert the selector and check the flag that most edits have. Edits with other arguments check these, too."""
+        """Convert selectors and check the flag that most edits have. Edits with other arguments check these, too."""
         for one in fields(self):
             value = getattr(self, one.name)
             if one.name == "required":
                 check_flag(self.kind, "required", value)
-            elif one.name == "selector":
-                self._store("selector", anything() if value is None and one.default is None else as_selector(value))
+            elif one.name == "selector" and value is None and one.default is None:
+                self._store("selector", anything())
+            elif one.type == "SelectorLike" and not (value is None and one.default is None):
+                self._store(one.name, as_selector(value))
 
     def _store(self, name: str, value: Any) -> None:
         """Set a field of a new edit."""
@@ -165,9 +167,14 @@ def as_edits(given: Iterable[Any]) -> tuple[Edit, ...]:
     return tuple(found)
 
 
-def is_whole_number(value: Any, *, least: int) -> bool:
-    """Return whether a value is an int, not a bool, and not below a limit."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+def is_integer(value: Any) -> bool:
+    """Return whether a value is an int, and not a bool."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def described(error: BaseException) -> str:
+    """Return an error that a user's class raised, in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
 
 
 def called(function: Callable[[Any], Any], argument: Any) -> Any:

@@ -10,7 +10,7 @@ import keras
 
 from ramet._arguments import check_flag, check_seed
 from ramet._copy import copy_model
-from ramet._edit.base import RAISED_BY_USER, Edit, as_edits
+from ramet._edit.base import RAISED_BY_USER, Edit, as_edits, described
 from ramet._edit.plans import Plan, Step, Touch
 from ramet._edit.rebuilding import apply_changes
 from ramet._edit.saving import makes_its_parts
@@ -178,7 +178,7 @@ def _translated_errors(session: EditSession, verb: str) -> Iterator[None]:
         what = f"'{session.model.name}'" if op is None else f"'{path}', a {type(op).__name__}"
         raise EditError(
             f"Cannot {verb} {what}: a class in the model raised an error.",
-            found=f"{type(error).__name__}: {' '.join(str(error).split())[:200]}",
+            found=described(error),
             fix="see the cause of this error: get_config, from_config, build or call of a class in the model raised it.",
             path=path,
         ) from error

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import keras
 
-from ramet._edit.base import Edit
+from ramet._edit.base import Edit, described
 from ramet._edit.recipe_file import KeyPath, RecipeLocation
 from ramet._files import Finding, judge_value
 from ramet._graph import FrozenDict, freeze_dict, thaw
@@ -78,17 +78,19 @@ class LayerConfig:
     __repr__ = __str__
 
 
-def objects_in(value: object) -> Iterator[tuple[KeyPath, dict[str, Any]]]:
-    """Yield all tables inside a value that describe an object, with the keys that lead to each; outer ones first."""
-    waiting: list[tuple[KeyPath, object]] = [((), value)]
+def values_in(value: object) -> Iterator[tuple[KeyPath, Any]]:
+    """Yield a value and everything inside its tables and lists, with the keys that lead to it; outer values first."""
+    waiting: list[tuple[KeyPath, Any]] = [((), value)]
     while waiting:
         path, item = waiting.pop()
-        if isinstance(item, dict):
-            if "class_name" in item:
-                yield path, item
-            waiting += [((*path, key), part) for key, part in item.items()]
-        elif isinstance(item, list | tuple):
-            waiting += [((*path, number), part) for number, part in enumerate(item)]
+        yield path, item
+        parts = item.items() if isinstance(item, dict) else enumerate(item) if isinstance(item, list | tuple) else ()
+        waiting += [((*path, key), part) for key, part in parts]
+
+
+def objects_in(value: object) -> Iterator[tuple[KeyPath, dict[str, Any]]]:
+    """Yield all tables inside a value that describe an object, with the keys that lead to each; outer ones first."""
+    return ((path, item) for path, item in values_in(value) if isinstance(item, dict) and "class_name" in item)
 
 
 def find_refused(value: Any, key: str = "layer") -> tuple[KeyPath, str] | None:
@@ -134,49 +136,37 @@ def check_layers(edits: Iterable[Edit]) -> None:
                 _check_settings(value, _complete(value, value.table()))
 
 
-def as_factory(layer: Any) -> Any:
-    """Return the function from the old layer to the new one for a layer config; anything else unchanged."""
-    return _factory(layer) if isinstance(layer, LayerConfig) else layer
-
-
-def _factory(wanted: LayerConfig) -> Callable[[Any], Any]:
-    def create(old: Any) -> Any:
-        table = wanted.table()
-        cls = _complete(wanted, table)
-        _check_settings(wanted, cls)
-        _fill_from_old(wanted, table, old)
-        for keys, _, finding in judge_value(table, "layer"):
-            if finding.kind == "file" and finding.severity == "unsafe":
-                raise wanted.error(keys, finding.what.rstrip("."), fix="make the edit in Python.")
-        try:
-            # Names start as Keras would start them: a recipe gives the same names each time.
-            with keep_name_counters(), safe_mode():
-                return _create(wanted, cls, table, old)
-        except RecipeError:
-            raise
-        except Exception as error:  # a constructor may raise anything
-            raise wanted.error(
-                ("config",),
-                f"the constructor of {wanted.class_name} raised an error",
-                found=f"{type(error).__name__}: {' '.join(str(error).split())[:200]}",
-                fix="write settings that its constructor accepts.",
-            ) from error
-
-    return create
-
-
-def _create(wanted: LayerConfig, cls: type, table: dict[str, Any], old: Any) -> Any:
-    if not wanted.holds_old or "layer" in table["config"]:
-        return keras.saving.deserialize_keras_object(table)
-    settings = {
-        name: keras.saving.deserialize_keras_object(value) if _is_object(value) else value
-        for name, value in table["config"].items()
-    }
-    return cls(layer=old, **settings)
-
-
-def _is_object(value: Any) -> bool:
-    return isinstance(value, dict) and "class_name" in value and "config" in value
+def create_layer(wanted: LayerConfig, old: Any) -> Any:
+    """Return a new layer in the place of an old one."""
+    table = wanted.table()
+    cls = _complete(wanted, table)
+    _check_settings(wanted, cls)
+    _fill_from_old(wanted, table, old)
+    for keys, _, finding in judge_value(table, "layer"):
+        if finding.kind == "file" and finding.severity == "unsafe":
+            raise wanted.error(keys, finding.what.rstrip("."), fix="make the edit in Python.")
+    deserialize = keras.saving.deserialize_keras_object
+    try:
+        # Names start as Keras would start them: a recipe gives the same names each time.
+        with keep_name_counters(), safe_mode():
+            if not wanted.holds_old or "layer" in table["config"]:
+                return deserialize(table)
+            settings = {
+                name: deserialize(value)
+                if isinstance(value, dict) and {"class_name", "config"} <= value.keys()
+                else value
+                for name, value in table["config"].items()
+            }
+            return cls(layer=old, **settings)
+    except RecipeError:
+        raise
+    except Exception as error:  # a constructor may raise anything
+        raise wanted.error(
+            ("config",),
+            f"the constructor of {wanted.class_name} raised an error",
+            found=described(error),
+            fix="write settings that its constructor accepts.",
+        ) from error
 
 
 def _complete(wanted: LayerConfig, table: dict[str, Any]) -> type:
@@ -276,25 +266,22 @@ def _check_settings(wanted: LayerConfig, cls: type) -> None:
 
 def _fill_from_old(wanted: LayerConfig, table: dict[str, Any], old: Any) -> None:
     """Replace every { from_old = "..." } in a table by a setting of the old layer."""
-    waiting: list[tuple[KeyPath, Any]] = [((), table)]
-    while waiting:
-        path, holder = waiting.pop()
-        for key, item in list(holder.items() if isinstance(holder, dict) else enumerate(holder)):
-            if isinstance(item, dict) and set(item) == {FROM_OLD}:
-                holder[key] = _old_setting(wanted, (*path, key), old, item[FROM_OLD])
-            elif isinstance(item, dict | list):
-                waiting.append(((*path, key), item))
-
-
-def _old_setting(wanted: LayerConfig, path: KeyPath, old: Any, name: Any) -> Any:
-    if isinstance(old, list):
-        raise wanted.error(path, "several layers are replaced, so the old layer is ambiguous", fix="write the value.")
-    config = old.get_config()
-    if name not in config:
-        raise wanted.error(
-            path,
-            f"the old layer '{old.name}', a {type(old).__name__}, has no setting '{name}'",
-            closest=difflib.get_close_matches(str(name), config, n=1),
-            fix="use a name from its get_config(), or select other layers.",
-        )
-    return config[name]
+    asking = [
+        (path, item[FROM_OLD]) for path, item in values_in(table) if isinstance(item, dict) and set(item) == {FROM_OLD}
+    ]
+    for path, name in asking:
+        if isinstance(old, list):
+            why = "several layers are replaced, so the old layer is ambiguous"
+            raise wanted.error(path, why, fix="write the value.")
+        config = old.get_config()
+        if name not in config:
+            raise wanted.error(
+                path,
+                f"the old layer '{old.name}', a {type(old).__name__}, has no setting '{name}'",
+                closest=difflib.get_close_matches(str(name), config, n=1),
+                fix="use a name from its get_config(), or select other layers.",
+            )
+        holder: Any = table
+        for key in path[:-1]:
+            holder = holder[key]
+        holder[path[-1]] = config[name]

@@ -29,13 +29,9 @@ _KERAS_WORDS = frozenset(
 
 
 def settle_name(layer: Any, path: str, session: EditSession, *, without: Iterable[Any] = ()) -> None:
-    """Give a new layer at a path a free name if Keras chose its name, and refuse a taken one otherwise.
+    """Give a new layer at or beside a path a free name if Keras chose its name, and refuse a taken one otherwise.
 
-    Args:
-        layer: The new layer.
-        path: The path of the op that it replaces, or beside which it is put.
-        session: The edit session.
-        without: Ops that leave the graph; their names are free again.
+    The names of the ops in `without`, which leave the graph, are free again.
     """
     taken = session.taken_names(path, without=without)
     if not isinstance(layer.name, str):

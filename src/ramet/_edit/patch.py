@@ -13,6 +13,7 @@ import keras
 import numpy as np
 
 from ramet._build import build_like
+from ramet._edit.base import described
 from ramet._edit.layer_config import objects_in
 from ramet._edit.names import cell_content
 from ramet._edit.round_trip import calls_as_text
@@ -113,8 +114,8 @@ def _check_quantized(ours: Any, other: Any, path: str) -> None:
         return
     held, made = ([(v.name, tuple(v.shape), str(v.dtype)) for v in layers.own_variables(one)] for one in (ours, other))
     if sorted(held) != sorted(made):
-        names = sorted({name for name, _, _ in set(held) ^ set(made)})
-        raise weights_are_quantized(path, mode, found=f"weights that would have to change: {', '.join(names)}")
+        changing = sorted({name for name, _, _ in set(held) ^ set(made)})
+        raise weights_are_quantized(path, mode, found=f"weights that would have to change: {', '.join(changing)}")
 
 
 def weights_are_quantized(path: str, mode: str, found: str | None = None) -> EditError:
@@ -232,7 +233,7 @@ def made_twice(
         except Exception as error:
             raise EditError(
                 f"Cannot update '{path}': its class {type(layer).__name__} cannot be made from its config.",
-                found=_described(error),
+                found=_innermost(error),
                 fix=f"give {type(layer).__name__} a get_config() that contains every argument, or replace the layer.",
                 path=path,
             ) from error
@@ -245,7 +246,7 @@ def made_twice(
             values = ", ".join(f"{name}={value!r}" for name, value in settings.items())
             raise EditError(
                 f"Cannot update '{path}' with {values or 'another shape'}: {type(layer).__name__} refuses it.",
-                found=_described(error),
+                found=_innermost(error),
                 fix="pass a value that the constructor accepts.",
                 path=path,
             ) from error
@@ -264,11 +265,11 @@ def _without_shapes(config: Any) -> Any:
     return config
 
 
-def _described(error: BaseException) -> str:
+def _innermost(error: BaseException) -> str:
     """Return the error that a class raised, in one line: Keras repeats it at the end of a long message."""
     while str(error).startswith("Error when deserializing class") and error.__context__ is not None:
         error = error.__context__
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    return described(error)
 
 
 # Comparing settings by structure: many classes of values have no equality.

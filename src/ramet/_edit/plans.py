@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from ramet._report import Code, Document, Result, Row, Section, Summarized, count, json_text, split_off, to_text
@@ -166,12 +166,9 @@ class Plan(Result):
                 "kind": step.edit.kind,
                 "preserving": step.edit.preserves_function,
                 "touched": [{"path": t.path, "what": t.what, "calls": list(t.calls)} for t in step.touched],
-                "skipped": [{"path": s.path, "reason": s.reason} for s in step.skipped],
+                "skipped": list(map(asdict, step.skipped)),
                 "notes": list(step.notes),
-                "adapted": [
-                    {"path": a.path, "old": list(a.old), "new": list(a.new), "method": a.method, "axes": list(a.axes)}
-                    for a in step.adapted
-                ],
+                "adapted": list(map(asdict, step.adapted)),
             }
             for step in self.steps
         ]

@@ -33,11 +33,8 @@ def apply_changes(session: EditSession, *, unsaved: bool) -> tuple[Any, list[str
     are finished, and whoever holds a changed model must call it again. Layers that call others by their own code have
     their references exchanged instead. What comes after needs all graphs in place, in this order: weights are carried over
     into layers that now exist, flags are set on the final layers and variables, saving is checked with these flags, and the
-    optimizer is built last, for the variables that are trained in the end.
-
-    Args:
-        session: The edit session.
-        unsaved: Allow edits that a saved file would lose.
+    optimizer is built last, for the variables that are trained in the end. Edits that a saved file would lose are refused
+    unless `unsaved` is true.
     """
     changes, twin = session.changes, session.twin
     rebuilt: set[int] = set()

@@ -5,20 +5,25 @@ from __future__ import annotations
 import difflib
 import inspect
 import itertools
+import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from ramet._edit.base import Edit
-from ramet._edit.layer_config import check_layers
+from ramet._edit.layer_config import LayerConfig, check_layers
 from ramet._edit.recipe_file import RecipeLocation, parse_recipe, read_text, recipe_error
-from ramet._edit.recipe_values import read_argument
-from ramet._edit.recipe_writer import write_recipe
+from ramet._edit.recipe_values import ANY_SIZE, read_argument
+from ramet._edit.selector_text import SelectorTextError, is_expression, read_selector
 from ramet._report import Code, Document, Result, Row, Section, count
+from ramet._select import Exactly, Named, OfClass, Selector, Where, anything, of_class
+from ramet.errors import RecipeError
 
 # Keys of an edit that are compared with the names of edits, for a suggestion.
 _COMPARED = 20
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 _Kinds: TypeAlias = Mapping[str, type[Edit]]
 _Parameters: TypeAlias = Mapping[str, inspect.Parameter]
@@ -55,7 +60,11 @@ class Recipe(Result):
         Raises:
             RecipeError: An edit contains a function, a live layer or a selector that cannot be written as text.
         """
-        return write_recipe(self.name, self.edits)
+        blocks = [f"name = {_toml(self.name)}\n"]
+        for edit in self.edits:
+            lines = [f"{_key(key)} = {_toml(value)}" for key, value in _pairs(edit)]
+            blocks.append("\n".join(["[[edit]]", *lines, ""]))
+        return "\n".join(blocks)
 
 
 def read_recipe(source: str | os.PathLike[str]) -> Recipe:
@@ -89,9 +98,8 @@ def read_recipe(source: str | os.PathLike[str]) -> Recipe:
             )
     tables = data.get("edit", [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise recipe_error(
-            top.at("edit"), "it is not a list of tables", fix="write each edit below a line [[edit]], not as edit = ..."
-        )
+        fix = "write each edit below a line [[edit]], not as edit = ..."
+        raise recipe_error(top.at("edit"), "it is not a list of tables", fix=fix)
     if not isinstance(data.get("name", ""), str):
         raise recipe_error(top.at("name"), "it is not a string")
     read = (_read_edit(replace(top, edit=number), table, kinds) for number, table in enumerate(tables, 1))
@@ -105,24 +113,37 @@ def _read_edit(location: RecipeLocation, table: dict[str, Any], kinds: _Kinds) -
     parameters = inspect.signature(kinds[kind]).parameters
     given = _first_arguments(location.at(kind), kind, table[kind], parameters)
     given |= {name: (location.at(name), value) for name, value in table.items() if name != kind}
+    others = _any_argument(kinds[kind])
     arguments: dict[str, Any] = {}
     for name, (place, value) in given.items():
-        parameter = _find_parameter(place, kind, name, parameters)
+        parameter = parameters.get(name, others)
+        if parameter is None:
+            raise recipe_error(
+                place,
+                f"the edit '{kind}' has no argument '{name}'",
+                closest=difflib.get_close_matches(name, parameters, n=1) or list(parameters),
+                fix=f"see ramet.edits.{kind} for its arguments.",
+            )
         arguments[name] = read_argument(place, parameter, value)
-    required = (one.name for one in parameters.values() if one.default is one.empty and one.kind is not one.VAR_KEYWORD)
-    missing = next((name for name in required if name not in arguments), None)
-    if missing is not None:
-        raise recipe_error(
-            location, f"the edit '{kind}' needs the argument '{missing}'", fix=f"add a line {missing} = ... to it."
-        )
+    for name, parameter in parameters.items():
+        if parameter.default is parameter.empty and parameter != others and name not in arguments:
+            raise recipe_error(
+                location, f"the edit '{kind}' needs the argument '{name}'", fix=f"add a line {name} = ... to it."
+            )
     return kinds[kind](**arguments).located(str(location))
+
+
+def _any_argument(kind: type[Edit]) -> inspect.Parameter | None:
+    """Return the parameter of an edit that takes arguments of any name."""
+    parameters = inspect.signature(kind).parameters.values()
+    return next((one for one in parameters if one.kind is one.VAR_KEYWORD), None)
 
 
 def _find_kind(location: RecipeLocation, table: dict[str, Any], kinds: _Kinds) -> str:
     """Return the key that is the name of an edit."""
     found = [key for key in table if key in kinds]
     # The settings of an update may have any name, also that of an edit.
-    found = [key for key in found if _takes_any_argument(inspect.signature(kinds[key]).parameters)] or found
+    found = [key for key in found if _any_argument(kinds[key]) is not None] or found
     if len(found) == 1:
         return found[0]
     if found:
@@ -162,19 +183,102 @@ def _first_arguments(
     return {first.name: (location, value)}
 
 
-def _takes_any_argument(parameters: _Parameters) -> bool:
-    return any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+# Writing a recipe.
 
 
-def _find_parameter(location: RecipeLocation, kind: str, name: str, parameters: _Parameters) -> inspect.Parameter:
-    """Return the parameter with this name, or the one that takes any name."""
-    others = next((one for one in parameters.values() if one.kind is one.VAR_KEYWORD), None)
-    found = parameters.get(name, others)
-    if found is None:
-        raise recipe_error(
-            location,
-            f"the edit '{kind}' has no argument '{name}'",
-            closest=difflib.get_close_matches(name, parameters, n=1) or list(parameters),
-            fix=f"see ramet.edits.{kind} for its arguments.",
+def _pairs(edit: Edit) -> Iterator[tuple[str, Any]]:
+    """Yield the keys of an edit's table and their values: its first argument, then the others that are not defaults."""
+    arguments = edit.arguments()
+    first = next(iter(inspect.signature(type(edit)).parameters))
+    yield edit.kind, _plain(edit, first, arguments.pop(first, anything()))
+    for name, value in arguments.items():
+        yield name, _plain(edit, name, value)
+
+
+def _plain(edit: Edit, name: str, value: Any) -> Any:
+    """Return an argument as data that TOML can express."""
+    if isinstance(value, LayerConfig):
+        return value.table()
+    if isinstance(value, Selector):
+        return _selector_text(edit, value)
+    parameter = inspect.signature(type(edit)).parameters.get(name)
+    if parameter is not None and parameter.annotation == "InputShape":
+        return [ANY_SIZE if size is None else size for size in value]
+    reason = _not_plain(value)
+    if reason is not None:
+        raise RecipeError(
+            f"Cannot write '{edit.kind}' to a recipe: its argument '{name}' {reason}.",
+            fix="keep this edit in Python, or describe the layer in a recipe: "
+            'layer = { class_name = "Dropout", config = { rate = 0.1 } }.',
         )
-    return found
+    return value
+
+
+def _not_plain(value: Any) -> str | None:
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, Mapping):
+            waiting += [*item, *item.values()]
+        elif isinstance(item, list | tuple):
+            waiting += item
+        elif item is None:
+            return "contains None, which TOML cannot express"
+        elif callable(item):
+            return "is a function or a live object, which cannot be written as text"
+        elif type(item) not in (str, int, float, bool):
+            return f"contains an object of class {type(item).__name__}, which TOML cannot express"
+    return None
+
+
+def _selector_text(edit: Edit, selector: Selector) -> str:
+    """Return a selector as text, with the names of classes instead of classes."""
+    code = repr(_by_names(edit, selector))
+    if isinstance(selector, Named) and len(selector.globs) == 1 and not is_expression(selector.globs[0]):
+        return selector.globs[0]
+    try:
+        read_selector(code)
+    except SelectorTextError as error:
+        raise RecipeError(
+            f"Cannot write '{edit.kind}' to a recipe: its selector cannot be read back ({error}).",
+            found=code[:80],
+            fix="use a simpler selector, or keep this edit in Python.",
+        ) from None
+    return code
+
+
+def _by_names(edit: Edit, selector: Selector) -> Selector:
+    if isinstance(selector, Where | Exactly):
+        what = "calls a function" if isinstance(selector, Where) else "selects a live layer"
+        raise RecipeError(
+            f"Cannot write '{edit.kind}' to a recipe: its selector {what}, which cannot be written as text.",
+            found=repr(selector),
+            fix="select by name, class or config.",
+        )
+    if isinstance(selector, OfClass):
+        return of_class(*(one if isinstance(one, str) else _class_name(one) for one in selector.classes))
+    return selector.with_parts(tuple(_by_names(edit, part) for part in selector.parts))
+
+
+def _class_name(cls: type) -> str:
+    is_keras = cls.__module__.partition(".")[0] == "keras"
+    return cls.__name__ if is_keras else f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _toml(value: Any) -> str:
+    """Return a value in one line of TOML."""
+    if isinstance(value, str):
+        # JSON's escapes are also TOML's, except for this character.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Mapping):
+        pairs = ", ".join(f"{_key(key)} = {_toml(item)}" for key, item in value.items())
+        return f"{{ {pairs} }}" if pairs else "{}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    return repr(value)
+
+
+def _key(key: str) -> str:
+    return key if _BARE_KEY.fullmatch(key) else _toml(key)

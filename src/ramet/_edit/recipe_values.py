@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeAlias, get_args
 
-from ramet._edit.base import WeightPolicy
-from ramet._edit.layer_config import LayerConfig, find_refused
+from ramet._edit.base import WeightPolicy, is_integer
+from ramet._edit.layer_config import LayerConfig, find_refused, values_in
 from ramet._edit.recipe_file import RecipeLocation, recipe_error
 from ramet._edit.selector_text import SelectorTextError, read_selector
 from ramet._select import as_selector
@@ -31,59 +31,42 @@ _Reader: TypeAlias = Callable[[RecipeLocation, Any], Any]
 
 
 def read_argument(location: RecipeLocation, parameter: inspect.Parameter, value: Any) -> Any:
-    """Return the value of an edit's argument.
-
-    Args:
-        location: Its location in the recipe.
-        parameter: The parameter of the edit's constructor, whose type decides how the value is read.
-        value: The TOML value.
-    """
+    """Return the value of an edit's argument; the type of the constructor's parameter decides how it is read."""
     annotation = str(parameter.annotation).removesuffix(" | None")
     return _READERS.get(annotation, _read_setting)(location, value)
 
 
-def _read_flag(location: RecipeLocation, value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    raise _invalid(location, value, "true or false")
+def _reads(is_valid: Callable[[Any], bool], expected: str) -> _Reader:
+    """Return a reader of plain values."""
+
+    def read(location: RecipeLocation, value: Any) -> Any:
+        if not is_valid(value):
+            raise _invalid(location, value, expected)
+        return tuple(value) if isinstance(value, list) else value
+
+    return read
 
 
-def _read_integer(location: RecipeLocation, value: Any) -> int:
-    if _is_integer(value):
-        return int(value)
-    raise _invalid(location, value, "an integer")
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float) or is_integer(value)
 
 
-def _read_number(location: RecipeLocation, value: Any) -> int | float:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value
-    raise _invalid(location, value, "a number")
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
 
 
-def _read_text(location: RecipeLocation, value: Any) -> str:
-    if isinstance(value, str) and value:
-        return value
-    raise _invalid(location, value, "a string that is not empty")
+def _are_calls(value: Any) -> bool:
+    return all(is_integer(item) or isinstance(item, str) for item in (value if isinstance(value, list) else [value]))
+
+
+def _are_inputs(value: Any) -> bool:
+    return all(map(is_integer, value if isinstance(value, list) else [value]))
 
 
 def _read_shape(location: RecipeLocation, value: Any) -> tuple[int | None, ...]:
-    if isinstance(value, list) and all(size == ANY_SIZE or _is_integer(size) for size in value):
+    if isinstance(value, list) and all(size == ANY_SIZE or is_integer(size) for size in value):
         return tuple(None if size == ANY_SIZE else size for size in value)
     raise _invalid(location, value, f'a list of sizes such as [32, 32, 3], with "{ANY_SIZE}" for a free dimension')
-
-
-def _read_calls(location: RecipeLocation, value: Any) -> Any:
-    several = value if isinstance(value, list) else [value]
-    if all(_is_integer(item) or isinstance(item, str) for item in several):
-        return tuple(value) if isinstance(value, list) else value
-    raise _invalid(location, value, "numbers of calls, from 1, or ids of calls")
-
-
-def _read_inputs(location: RecipeLocation, value: Any) -> Any:
-    several = value if isinstance(value, list) else [value]
-    if all(map(_is_integer, several)):
-        return tuple(value) if isinstance(value, list) else value
-    raise _invalid(location, value, "the number of an input, from 0, or a list of them")
 
 
 def _read_policy(location: RecipeLocation, value: Any) -> str:
@@ -152,17 +135,11 @@ def _read_layer(location: RecipeLocation, value: Any) -> LayerConfig:
         )
     if not isinstance(value.get("config", {}), dict):
         raise _invalid(location.at("config"), value["config"], "a table of settings")
-    _check_plain(location, value)
-    return LayerConfig.from_table(value, location=location)
+    return LayerConfig.from_table(_read_setting(location, value), location=location)
 
 
 def _read_setting(location: RecipeLocation, value: Any) -> Any:
-    _check_plain(location, value)
-    return value
-
-
-def _check_plain(location: RecipeLocation, value: Any) -> None:
-    """Refuse values that would run code, and values that no config contains."""
+    """Return any value, but refuse values that would run code, and values that no config contains."""
     if (wrong := find_refused(value, str(location.keys[-1]))) is not None:
         keys, reason = wrong
         raise recipe_error(
@@ -171,17 +148,10 @@ def _check_plain(location: RecipeLocation, value: Any) -> None:
             fix="register the class with keras.saving.register_keras_serializable and write its registered_name, "
             "or make the edit in Python.",
         )
-    waiting: list[tuple[RecipeLocation, Any]] = [(location, value)]
-    while waiting:
-        place, item = waiting.pop()
+    for keys, item in values_in(value):
         if isinstance(item, datetime.date | datetime.time):
-            raise _invalid(place, item, "a string, a number, true, false, a list or a table")
-        parts = item.items() if isinstance(item, dict) else enumerate(item) if isinstance(item, list) else ()
-        waiting += [(place.at(key), part) for key, part in parts]
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+            raise _invalid(location.at(*keys), item, "a string, a number, true, false, a list or a table")
+    return value
 
 
 def _invalid(location: RecipeLocation, value: Any, expected: str, *, known: tuple[str, ...] = ()) -> RecipeError:
@@ -203,17 +173,17 @@ def _describe(value: Any) -> str:
 
 # By the annotation of a parameter, as it is written in the class, without " | None".
 _READERS: dict[str, _Reader] = {
-    "CallChoice": _read_calls,
+    "CallChoice": _reads(_are_calls, "numbers of calls, from 1, or ids of calls"),
     "DtypePolicyLike": _read_dtype_policy,
     "InputShape": _read_shape,
     "LayerSource": _read_layer,
     "QuantizationMode": _read_mode,
     "SelectorLike": _read_selector,
     "WeightPolicy": _read_policy,
-    "bool": _read_flag,
-    "float": _read_number,
-    "int": _read_integer,
-    "int | Iterable[int]": _read_inputs,
-    "str": _read_text,
-    "str | Callable[[str], str]": _read_text,
+    "bool": _reads(lambda value: isinstance(value, bool), "true or false"),
+    "float": _reads(_is_number, "a number"),
+    "int": _reads(is_integer, "an integer"),
+    "int | Iterable[int]": _reads(_are_inputs, "the number of an input, from 0, or a list of them"),
+    "str": _reads(_is_text, "a string that is not empty"),
+    "str | Callable[[str], str]": _reads(_is_text, "a string that is not empty"),
 }

@@ -43,11 +43,7 @@ class Refit:
     is padded at its end is scrambled, and a `(4, 6)` input for a `(6, 4)` one fits without a word. So every axis of every
     new tensor is tracked: each of its positions refers to the old positions it comes from. The methods are called while the
     graphs are rebuilt, `before` and `after` each call, because only then all tensors around a call are known. Layers are
-    fitted in place just before their call.
-
-    Args:
-        session: The edit session.
-        policy: What happens to weights that no longer fit.
+    fitted in place just before their call, according to the policy for weights that no longer fit.
     """
 
     def __init__(self, session: EditSession, policy: str) -> None:

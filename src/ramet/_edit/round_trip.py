@@ -61,15 +61,10 @@ class RoundTrip:
     error: Exception | None = None
     differences: list[Difference] = field(default_factory=list)
 
-    def lost(self, before: RoundTrip) -> list[Difference]:
-        """Return the differences, except flags, that did not exist before the edit."""
+    def lost(self, before: RoundTrip, *, flags: bool = False) -> list[Difference]:
+        """Return the differences, or instead those of flags, that did not exist before the edit."""
         known = set(before.differences)
-        return [one for one in self.differences if not one.is_flag and one not in known]
-
-    def lost_flags(self, before: RoundTrip) -> list[Difference]:
-        """Return the flags that the edit set and a file does not keep."""
-        known = set(before.differences)
-        return [one for one in self.differences if one.is_flag and one not in known]
+        return [one for one in self.differences if one.is_flag is flags and one not in known]
 
 
 def round_trip(op: Any, config: dict[str, Any] | None = None) -> RoundTrip:

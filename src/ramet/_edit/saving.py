@@ -14,10 +14,12 @@ Then, for each such class around an edit, from the inside out:
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import keras
 
+from ramet._edit.base import described
 from ramet._edit.patch import is_same_setting
 from ramet._edit.round_trip import NO_LORA, Difference, RoundTrip, canonical, round_trip
 from ramet._edit.session import EditSession, inside_first
@@ -51,13 +53,6 @@ _BEHAVIOR = (
 _TRIES = 12  # configs
 
 
-def _plain_class() -> type:
-    """Return the class of `keras.Model(inputs, outputs)`."""
-    with keep_name_counters():
-        tensor = keras.Input((1,))
-        return type(keras.Model(tensor, keras.ops.negative(tensor)))
-
-
 def makes_its_parts(op: Any) -> bool:
     """Return whether the class of an op creates what is inside it, instead of listing it in its config."""
     if structure.function_of(op) is not None:
@@ -68,31 +63,35 @@ def makes_its_parts(op: Any) -> bool:
 def settle_saving(session: EditSession, result: Any, rebuilt: set[int], *, unsaved: bool) -> list[str]:
     """Decide for every class around an edit whether it stays, from the inside out. Return notes for a plan.
 
-    Args:
-        session: The edit session.
-        result: The edited model.
-        rebuilt: The ids of the models whose calls were made again.
-        unsaved: Allow edits that a saved file would lose.
+    The calls of the models whose ids are in `rebuilt` were made again.
 
     Raises:
         LostOnSaveError: A file would lose the edit, and `unsaved` does not allow it.
     """
-    inside = {id(session.successor(op)): path for op, path in session.changed_holders()}
-    flags = {id(session.successor(op)): path for op, path in session.flagged_holders()}
+    inside = _holders_in_result(session.changed, session)
+    flags = _holders_in_result([*(path for path, _ in session.flags), *session.with_lora], session)
     notes: list[str] = []
     for op in inside_first(result):
         if not makes_its_parts(op) or not (id(op) in inside or id(op) in flags or id(op) in rebuilt):
             continue
-        case = _Case(
-            op, session.original_of(op), inside.get(id(op)) or session.path_or_name(op), session.changed_settings
-        )
+        path = session.old_path_of(op)
+        case = _Case(op, session.original_of(op), inside.get(id(op)) or path, session.changed_settings)
         if id(op) in inside or id(op) in rebuilt:
             case.settle(unsaved=unsaved)
         if id(op) in flags:
             case.settle_flags()
-        where = "the result" if op is result else f"'{session.path_or_name(op)}'"
+        where = "the result" if op is result else f"'{path}'"
         notes += [f"{where} {note}" for note in case.notes]
     return notes
+
+
+def _holders_in_result(paths: list[str], session: EditSession) -> dict[int, str]:
+    """Return, by the id of everything in the result around these paths, the first path inside it."""
+    found: dict[int, str] = {}
+    for path in paths:
+        for holder in session.holders(path):
+            found.setdefault(id(session.successor(holder)), path)
+    return found
 
 
 class _Case:
@@ -102,14 +101,11 @@ class _Case:
         self.op, self.original, self.path, self.changed = op, original, path, changed
         self.notes: list[str] = []
         self._was_marked = is_marked_lossy(op)
-        self._before: RoundTrip | None = None
 
-    @property
+    @functools.cached_property
     def before(self) -> RoundTrip:
         """The round trip of the original: an edit is not blamed for what a file lost before it."""
-        if self._before is None:
-            self._before = RoundTrip() if self.original is None else round_trip(self.original)
-        return self._before
+        return round_trip(self.original)
 
     def settle(self, *, unsaved: bool) -> None:
         """Keep the class, change its config, or replace it by a plain one; refuse the edit if none of these saves it."""
@@ -134,21 +130,19 @@ class _Case:
         if not makes_its_parts(self.op):
             return
         now = round_trip(self.op)
-        lost = [] if now.error is not None else now.lost_flags(self.before)
+        lost = now.lost(self.before, flags=True) if now.error is None else []
         if lost:
             known = list(self.op.__dict__["get_config"].lost) if is_marked_lossy(self.op) else []
             mark_lossy(self.op, [*known, *_sentences(lost)])
-            flags = [one for one in lost if not one.what.endswith(NO_LORA)]  # `lora` notes the others
-            names = listed([one.path or structure.name_of(self.op) for one in flags])
-        if lost and flags:
-            self.notes.append(f"does not save these flags: {type(self.op).__name__} creates its own parts ({names}).")
+        flags = [one.path or structure.name_of(self.op) for one in lost if not one.what.endswith(NO_LORA)]
+        if flags:  # `lora` notes the others
+            names = f"{type(self.op).__name__} creates its own parts ({listed(flags)})"
+            self.notes.append(f"does not save these flags: {names}.")
 
     def _lost(self, now: RoundTrip) -> list[str]:
         if now.error is not None:
-            return [f"recreated from its config, it raises {type(now.error).__name__}: {_first_line(now.error)}"]
-        if not now.differences:
-            return []
-        return _sentences(now.lost(self.before))
+            return [f"recreated from its config, it raises {described(now.error)}"]
+        return _sentences(now.lost(self.before)) if now.differences else []
 
     def _takes_config(self) -> bool:
         """Change the config of the object if another config of its class describes the result; return whether it does.
@@ -192,16 +186,13 @@ class _Case:
 
     def _becomes_plain(self) -> bool:
         """Make the model a plain functional one if it behaves like one and a file keeps it; return whether it does."""
-        if (
-            not isinstance(self.op, keras.Model)
-            or structure.function_of(self.op) is None
-            or isinstance(self.op, keras.Sequential)
-        ):
-            return False
         own = type(self.op)
-        if self._own_behavior():
+        is_functional = structure.function_of(self.op) is not None and not isinstance(self.op, keras.Sequential)
+        if not (is_functional and isinstance(self.op, keras.Model)) or self._own_behavior():
             return False
-        exchange.change_class(self.op, _plain_class())
+        with keep_name_counters():
+            tensor = keras.Input((1,))
+            exchange.change_class(self.op, type(keras.Model(tensor, keras.ops.negative(tensor))))
         now = round_trip(self.op)
         if (now.error is not None or now.lost(RoundTrip())) and self.before.error is None:
             exchange.change_class(self.op, own)
@@ -251,19 +242,15 @@ def _suggested_changes(config: dict[str, Any], changed: list[tuple[Any, Any]]) -
     """Return changes to a config suggested by changed settings of layers inside: each alone, then all together."""
     found: dict[str, Any] = {}
     for old, new in changed:
-        known = _as_text(old)
+        try:
+            known = canonical(file_config(old))
+        except Exception:  # noqa: BLE001  # what is not data is in no config
+            continue
         for name, value in config.items():
             if name not in ("name", "trainable") and not isinstance(value, bool) and canonical(value) == known:
                 found.setdefault(name, file_config(new))
     alone = [{name: value} for name, value in found.items()]
     return alone if len(alone) < 2 else [*alone, dict(found)]
-
-
-def _as_text(value: Any) -> str | None:
-    try:
-        return canonical(file_config(value))
-    except Exception:  # noqa: BLE001  # what is not data is in no config
-        return None
 
 
 def _is_plain(value: Any) -> bool:
@@ -282,14 +269,9 @@ def _is_plain(value: Any) -> bool:
 
 def _sentences(differences: list[Difference]) -> list[str]:
     """Describe differences of a loaded object for messages."""
-    return [f"recreated from its config, {_clause(one)}" for one in differences]
-
-
-def _clause(one: Difference) -> str:
-    if one.what.startswith(("a ", "none ", "one more ")):
-        return f"it holds {one.what}"
-    return one.what if one.what.startswith("other calls") or not one.what.startswith("'") else f"its {one.what}"
-
-
-def _first_line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:200]
+    found = []
+    for one in differences:
+        holds = one.what.startswith(("a ", "none ", "one more "))
+        before = "it holds " if holds else "its " if one.what.startswith("'") else ""
+        found.append(f"recreated from its config, {before}{one.what}")
+    return found

@@ -38,7 +38,7 @@ class SelectorTextError(Exception):
 
     def __init__(self, reason: str, position: int, *, closest: Sequence[str] = (), fix: str | None = None) -> None:
         super().__init__(reason)
-        self.reason, self.position, self.closest, self.fix = reason, position, tuple(closest), fix
+        self.position, self.closest, self.fix = position, tuple(closest), fix
 
 
 def is_expression(text: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +12,7 @@ import keras
 from ramet._build import PendingChanges
 from ramet._edit.plans import AdaptedWeight
 from ramet._graph import Graph
-from ramet._keras import capture_model, live_calls, locations_below, ops_inside, rewire, structure
+from ramet._keras import capture_model, live_calls, locations_below, ops_inside, structure
 from ramet._select import Candidate, Catalog, Search, as_selector, require
 from ramet.errors import NeedsCallGraphError
 
@@ -43,7 +45,7 @@ class EditSession:
         self.changed_settings: list[tuple[Any, Any]] = []  # old and new values of these settings
         self.flags: list[tuple[str, Any]] = []  # paths, and what happens to the trainable flags there
         self.with_lora: list[str] = []  # paths of layers on which LoRA was enabled
-        self.holders_changed: dict[str, Any] = {}  # by the path of a changed op, what holds it
+        self.changed: list[str] = []  # paths of changed ops: saving is checked for everything around them
         self.latest: str | None = None  # the path last looked up, for errors raised by a user's class
         places, twins = locations_below(model), locations_below(twin)
         self._live = {place.path: place.op for place in places}
@@ -62,7 +64,6 @@ class EditSession:
         self._calls: dict[int, dict[str, Any]] = {}
         self._new_names: dict[int, set[str]] = {}
         self._names: dict[int, set[str]] = {}
-        self._owners: dict[int, int] | None = None
 
     # Finding ops.
 
@@ -86,7 +87,7 @@ class EditSession:
 
     def op_or_twin(self, path: str) -> Any:
         """Return the twin's op at a path, or the twin itself for the empty path."""
-        return self._ops[path] if path else self.twin
+        return self._ops[path]
 
     def successor(self, op: Any) -> Any:
         """Return the op that replaces an op of the twin, or the op itself."""
@@ -96,18 +97,17 @@ class EditSession:
         """Return the first path of an op of the twin."""
         return self._paths[id(op)][0]
 
-    def path_or_name(self, op: Any) -> str:
-        """Return the path of an op of the twin or of its replacement, and the name of a new op."""
-        return next(iter(self._paths.get(id(self._predecessor(op)), [structure.name_of(op)])))
+    def old_path_of(self, op: Any) -> str:
+        """Return the first path of an op of the result: of the op that it replaces, or else its own."""
+        return self.path_of(next((old for old in self._ops.values() if self.changes.swap.get(id(old)) is op), op))
 
     def position_of(self, op: Any) -> int:
         """Return the position of an op of the twin in the model's order."""
         return self._positions[id(op)]
 
     def original_of(self, op: Any) -> Any:
-        """Return the op of the model passed in that corresponds to an op of the twin; None for a new op."""
-        old = self._predecessor(op)
-        return self.model if old is self.twin else self._live.get(next(iter(self._paths.get(id(old), [""]))))
+        """Return the op of the model passed in that corresponds to an op of the result."""
+        return self._live[self.old_path_of(op)]
 
     def is_original(self, op: Any) -> bool:
         """Return whether an op belongs to the model passed in."""
@@ -127,8 +127,9 @@ class EditSession:
         above = ["/".join(parts[:end]) for end in range(len(parts) - 1, 0, -1)]
         return [name for name in above if name in self._ops]
 
-    def _predecessor(self, op: Any) -> Any:
-        return next((old for old in self._ops.values() if self.changes.swap.get(id(old)) is op), op)
+    def holders(self, path: str) -> list[Any]:
+        """Return everything of the twin around the op at a path, the nearest first and the twin last."""
+        return [*map(self.op, self.ancestors(path)), self.twin]
 
     # Calls and tensors.
 
@@ -166,28 +167,12 @@ class EditSession:
             path=candidate.path,
         )
 
-    def graph_at(self, path: str) -> Any:
-        """Return the object that keeps the calls of the model at a path, or None."""
-        return structure.function_of(self.op_or_twin(path))
-
-    def readers(self, tensor: Any, path: str) -> list[Any]:
-        """Return the calls in the graph at a path that take a tensor."""
-        calls = structure.calls_of(self.graph_at(path))
-        return [call for call in calls if any(tensor is taken for taken in call.input_tensors)]
-
-    def is_output(self, tensor: Any, path: str) -> bool:
-        """Return whether a tensor is an output of the graph at a path."""
-        outputs = keras.tree.flatten(structure.outputs_of(self.graph_at(path)))
-        return any(tensor is output for output in outputs)
-
     # Names.
 
     def taken_names(self, path: str, *, without: Iterable[Any] = ()) -> set[str]:
         """Return the names in use beside the op at a path, new layers included: names are unique within a graph.
 
-        Args:
-            path: The path of the op.
-            without: Ops that leave the graph; their names are free again.
+        The names of the ops in `without`, which leave the graph, are free again.
         """
         holder = self.holder(path)
         if id(holder) not in self._names:
@@ -211,41 +196,14 @@ class EditSession:
         direct = self.holder(path) is self.twin and getattr(self.twin, "compiled", False) and not keyed
         return list(getattr(self.twin, "output_names", None) or ()) if direct else []
 
-    def rename_outputs(self, path: str) -> None:
-        """Name the outputs of the graph around the op at a path after the ops that make them."""
-        function = structure.function_of(self.holder(path))
-        if function is not None:
-            rewire.name_outputs(function)
-
-    # Records of what changed.
-
-    def mark_changed(self, path: str) -> None:
-        """Record that the op at a path changed, so that saving is checked for everything around it."""
-        self.holders_changed[path] = self.holder(path)
-
-    def changed_holders(self) -> list[tuple[Any, str]]:
-        """Return everything of the twin with a change inside, at any depth, and the path of one change."""
-        return self._around(self.holders_changed)
-
-    def flagged_holders(self) -> list[tuple[Any, str]]:
-        """Return everything of the twin with a flag set or LoRA enabled inside, and the path of one of them."""
-        return self._around([*(path for path, _ in self.flags), *self.with_lora])
-
-    def _around(self, paths: Iterable[str]) -> list[tuple[Any, str]]:
-        found: dict[int, tuple[Any, str]] = {}
-        for path in paths:
-            for holder in (*map(self.op, self.ancestors(path)), self.twin):
-                found.setdefault(id(holder), (holder, path))
-        return list(found.values())
-
     def is_tied(self, variable: Any) -> bool:
         """Return whether several layers own a variable."""
-        if self._owners is None:
-            self._owners = {}
-            for op in {id(op): op for op in self._ops.values()}.values():
-                for owned, _ in structure.variables_of(op):
-                    self._owners[id(owned)] = self._owners.get(id(owned), 0) + 1
-        return self._owners.get(id(variable), 0) > 1
+        return self._owner_counts[id(variable)] > 1
+
+    @functools.cached_property
+    def _owner_counts(self) -> Counter[int]:
+        ops = {id(op): op for op in self._ops.values()}.values()
+        return Counter(id(variable) for op in ops for variable, _ in structure.variables_of(op))
 
 
 def inside_first(root: Any) -> list[Any]:

@@ -13,6 +13,9 @@ from ramet._edit.session import EditSession, inside_first, layers_below
 from ramet._keras import exchange, layers, lora, structure
 from ramet.errors import listed
 
+# The weights of a layer that quantization and LoRA fix.
+BASE_WEIGHTS = ("kernel", "embeddings", "reverse_embeddings")
+
 
 class Flag(enum.Enum):
     """A change of the flags below a path. Of several edits that concern a variable, the last one counts."""
@@ -40,8 +43,7 @@ def set_flags(session: EditSession) -> None:
             for base in (base for layer in layers_below(op) if lora.is_enabled(layer) for base in lora.targets(layer)):
                 base.trainable = False
         if flag is not Flag.FROZEN:
-            above = [session.op(name) for name in session.ancestors(path)] if path else []
-            for holder in (*above, session.twin):
+            for holder in session.holders(path):
                 exchange.set_own_trainable(session.successor(holder), trainable=True)
 
 
@@ -112,8 +114,7 @@ class TrainingForecast:
         """Record that the kernel or embedding of a layer is no longer trained: it is quantized or updated by LoRA."""
         self.changed = True
         layer = self.session.op(path)
-        names = ("kernel", "embeddings", "reverse_embeddings")
-        self._fixed |= {id(v) for v in layers.own_trainable(layer) if v.name in names}
+        self._fixed |= {id(v) for v in layers.own_trainable(layer) if v.name in BASE_WEIGHTS}
         self._trained.update(dict.fromkeys(self._fixed, False))
 
     def freeze_all_but_adapters(self) -> None:
@@ -145,7 +146,7 @@ class TrainingForecast:
         }
 
     def _open_above(self, path: str) -> None:
-        for above in (*map(self.session.op, self.session.ancestors(path)), self.session.twin):
+        for above in self.session.holders(path):
             self._flags[id(above)] = True
 
 

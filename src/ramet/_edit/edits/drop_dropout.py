@@ -57,7 +57,7 @@ class DropDropout(Edit):
                 continue
             for call in session.calls(item.path).values():
                 session.changes.at(call).keep = (0,)
-            session.mark_changed(item.path)
+            session.changed.append(item.path)
 
 
 def _planned(candidate: Candidate, session: EditSession) -> PlanItems:

@@ -38,7 +38,7 @@ class Flatten(Edit):
             if not isinstance(model, keras.Model):
                 continue
             reason = _objection(model, candidate.path, session)
-            if reason is None and session.graph_at(candidate.path.rpartition("/")[0]) is None:
+            if reason is None and structure.function_of(session.holder(candidate.path)) is None:
                 reason = "it is called by the code of the layer around it"
             if reason is None:
                 what = f"{len(structure.function_of(model).operations)} ops inlined"
@@ -53,7 +53,7 @@ class Flatten(Edit):
             for call in session.calls(item.path).values():
                 session.changes.at(call).instead = functools.partial(_call_inlined, session, inlined, call.operation)
             _freeze_layers_of_frozen(session.op(item.path))
-            session.mark_changed(item.path)
+            session.changed.append(item.path)
         with policies_follow(session.twin):
             _make_names_unique(session, inlined)
 
@@ -142,7 +142,7 @@ def _make_names_unique(session: EditSession, inlined: dict[int, str]) -> None:
             home = home.rpartition("/")[0]
         groups.setdefault(home, []).append(path)
     for home, models in groups.items():
-        own = session.graph_at(home).operations
+        own = structure.function_of(session.op_or_twin(home)).operations
         taken = {structure.name_of(op) for op in own if id(op) not in inlined}
         seen: set[int] = set(map(id, own))
         for path in models:

@@ -12,15 +12,11 @@ from ramet._edit.base import Edit, SelectorLike
 from ramet._edit.edits.split_activation import is_linear
 from ramet._edit.plans import PlanItems, Skip, Step, Touch
 from ramet._edit.session import EditSession
-from ramet._edit.settings import update_settings
+from ramet._edit.settings import CONVOLUTIONS, DEPTHWISE, SEPARABLE, TRANSPOSED, update_settings
 from ramet._keras import lora, quantization, structure
 from ramet.errors import EditError
 
-_CONVOLUTIONS = (keras.layers.Conv1D, keras.layers.Conv2D, keras.layers.Conv3D)
-_TRANSPOSED = (keras.layers.Conv1DTranspose, keras.layers.Conv2DTranspose, keras.layers.Conv3DTranspose)
-_DEPTHWISE = (keras.layers.DepthwiseConv1D, keras.layers.DepthwiseConv2D)
-_SEPARABLE = (keras.layers.SeparableConv1D, keras.layers.SeparableConv2D)
-_SUPPORTED = (*_CONVOLUTIONS, *_TRANSPOSED, *_DEPTHWISE, *_SEPARABLE, keras.layers.Dense)
+_SUPPORTED = (*CONVOLUTIONS, *TRANSPOSED, *DEPTHWISE, *SEPARABLE, keras.layers.Dense)
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,7 +62,7 @@ class FoldBatchnorm(Edit):
             (_fold_into_previous if side == "before" else _fold_into_next)(layer, scale, shift)
             for call in session.calls(item.path).values():
                 session.changes.at(call).keep = (0,)
-            session.mark_changed(item.path)
+            session.changed.append(item.path)
 
 
 def _check_plain(layer: Any, path: str) -> None:
@@ -89,11 +85,11 @@ def scale_and_shift(norm: Any) -> tuple[Any, Any]:
 def _fold_into_previous(layer: Any, scale: Any, shift: Any) -> None:
     """Make a layer compute scale * (W x + b) + shift."""
     # Of two kernels, the second decides the scale of an output.
-    kernel = layer.pointwise_kernel if isinstance(layer, _SEPARABLE) else layer.kernel
+    kernel = layer.pointwise_kernel if isinstance(layer, SEPARABLE) else layer.kernel
     value = _as_float64(kernel)
-    if isinstance(layer, _TRANSPOSED):
+    if isinstance(layer, TRANSPOSED):
         value = value * scale[:, None]  # (..., outputs, inputs)
-    elif isinstance(layer, _DEPTHWISE):
+    elif isinstance(layer, DEPTHWISE):
         value = value * scale.reshape(value.shape[-2:])  # (..., inputs, multiplier)
     else:
         value = value * scale  # (..., inputs, outputs)
@@ -103,12 +99,12 @@ def _fold_into_previous(layer: Any, scale: Any, shift: Any) -> None:
 
 def _fold_into_next(layer: Any, scale: Any, shift: Any) -> None:
     """Make a layer compute W (scale * x + shift) + b, where no zeros are padded in between."""
-    kernel = layer.depthwise_kernel if isinstance(layer, _SEPARABLE) else layer.kernel
+    kernel = layer.depthwise_kernel if isinstance(layer, SEPARABLE) else layer.kernel
     value = _as_float64(kernel)
     taps = tuple(range(value.ndim - 2))
-    if isinstance(layer, (*_DEPTHWISE, *_SEPARABLE)):
+    if isinstance(layer, (*DEPTHWISE, *SEPARABLE)):
         added = (value * shift[:, None]).sum(taps).reshape(-1)
-        if isinstance(layer, _SEPARABLE):
+        if isinstance(layer, SEPARABLE):
             added = added @ _as_float64(layer.pointwise_kernel).reshape(-1, layer.filters)
         _assign(kernel, value * scale[:, None])
     else:
@@ -127,7 +123,8 @@ def _fold_into_next(layer: Any, scale: Any, shift: Any) -> None:
 def _find_partner(path: str, norm: Any, session: EditSession, used: set[str]) -> tuple[str, str] | str:
     """Return the path of the layer to fold a normalization into, and if it is before or after it; or why there is none."""
     calls = list(session.calls(path).values())
-    if structure.function_of(session.holder(path)) is None:
+    function = structure.function_of(session.holder(path))
+    if function is None:
         return "it is called by the code of the layer around it"
     if len(calls) != 1:
         return f"it is called {len(calls)} times"
@@ -138,30 +135,23 @@ def _find_partner(path: str, norm: Any, session: EditSession, used: set[str]) ->
         return "it is called with training=True, so it normalizes by the batch"
     if call.arguments.kwargs.get("mask") is not None:
         return "it is called with a mask"
-    graph = path.rpartition("/")[0]
     previous = structure.producing_call(call.input_tensors[0])
-    reason = _objection_to_previous(norm, call, previous, session, graph, used)
+    reason = _objection_to_previous(norm, call, previous, function, session, used)
     if reason is None:
-        return _path_in(graph, previous.operation), "before"
-    following = _only_consumer(call, session, graph)
-    other = following if isinstance(following, str) else _objection_to_next(norm, following, session, graph, used)
-    if other is None and not isinstance(following, str):
-        return _path_in(graph, following.operation), "after"
-    return f"{reason}; {other}"
-
-
-def _path_in(graph: str, op: Any) -> str:
-    return f"{graph}/{structure.name_of(op)}".lstrip("/")
+        return session.path_of(previous.operation), "before"
+    following = _only_consumer(call, function)
+    other = following if isinstance(following, str) else _objection_to_next(norm, following, session, used)
+    return f"{reason}; {other}" if other else (session.path_of(following.operation), "after")
 
 
 def _objection_to_previous(
-    norm: Any, call: Any, previous: Any, session: EditSession, graph: str, used: set[str]
+    norm: Any, call: Any, previous: Any, function: Any, session: EditSession, used: set[str]
 ) -> str | None:
     """Return why the normalization cannot be folded into the layer before it, or None."""
     if previous is None or previous.is_input:
         return "before it is an input"
     layer = previous.operation
-    reason = _objection(layer, norm, _path_in(graph, layer), session, used)
+    reason = _objection(layer, norm, session, used)
     if reason:
         return f"before it, {reason}"
     if not is_linear(layer.activation):
@@ -170,31 +160,30 @@ def _objection_to_previous(
         return f"before it, '{layer.name}' has an activity regularizer"
     if _channel_axis(layer) != _norm_axis(norm, call):
         return "it normalizes another axis than the channels"
-    consumer = _only_consumer(previous, session, graph)
+    consumer = _only_consumer(previous, function)
     return f"before it, {consumer}" if isinstance(consumer, str) else None
 
 
-def _objection_to_next(norm: Any, following: Any, session: EditSession, graph: str, used: set[str]) -> str | None:
+def _objection_to_next(norm: Any, following: Any, session: EditSession, used: set[str]) -> str | None:
     """Return why the normalization cannot be folded into the layer after it, or None."""
     layer = following.operation
-    reason = _objection(layer, norm, _path_in(graph, layer), session, used)
+    reason = _objection(layer, norm, session, used)
     if reason:
         return f"after it, {reason}"
     if _channel_axis(layer) != _norm_axis(norm, following):
         return "it normalizes another axis than the channels"
-    if isinstance(layer, _TRANSPOSED):
+    if isinstance(layer, TRANSPOSED):
         return f"after it, '{layer.name}' sums different taps at different positions"
-    if not isinstance(layer, keras.layers.Dense) and getattr(layer, "padding", "valid") != "valid":
-        _, shift = scale_and_shift(norm)
-        if np.any(shift != 0):
-            return f"after it, '{layer.name}' pads with zeros, which would not be shifted"
+    if not isinstance(layer, keras.layers.Dense) and layer.padding != "valid" and np.any(scale_and_shift(norm)[1] != 0):
+        return f"after it, '{layer.name}' pads with zeros, which would not be shifted"
     return None
 
 
-def _objection(layer: Any, norm: Any, path: str, session: EditSession, used: set[str]) -> str | None:
+def _objection(layer: Any, norm: Any, session: EditSession, used: set[str]) -> str | None:
     """Return why no normalization can be folded into a layer, or None."""
-    if not isinstance(layer, keras.Layer) or type(layer) not in _SUPPORTED:
+    if type(layer) not in _SUPPORTED:
         return f"'{layer.name}' is a {type(layer).__name__}"
+    path = session.path_of(layer)
     if path in used:
         return f"another normalization is already folded into '{layer.name}'"
     if len(session.calls(path)) != 1:
@@ -209,12 +198,12 @@ def _objection(layer: Any, norm: Any, path: str, session: EditSession, used: set
     return f"'{shared[0].path}' is shared with another layer" if shared else None
 
 
-def _only_consumer(call: Any, session: EditSession, graph: str) -> Any:
+def _only_consumer(call: Any, function: Any) -> Any:
     """Return the only call that takes the output of another, or why there is none."""
     tensor = call.outputs[0]
-    readers = session.readers(tensor, graph)
-    if session.is_output(tensor, graph):
+    if any(tensor is output for output in keras.tree.flatten(structure.outputs_of(function))):
         return f"the output of '{structure.name_of(call.operation)}' is an output of the model"
+    readers = [one for one in structure.calls_of(function) if any(tensor is taken for taken in one.input_tensors)]
     if len(readers) != 1:
         return f"the output of '{structure.name_of(call.operation)}' is used {len(readers)} times"
     return readers[0]

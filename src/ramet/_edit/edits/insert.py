@@ -9,7 +9,7 @@ from typing import Any
 import keras
 
 from ramet._arguments import as_tuple
-from ramet._edit.base import CallChoice, Edit, LayerSource, SelectorLike
+from ramet._edit.base import CallChoice, Edit, LayerSource, SelectorLike, is_integer
 from ramet._edit.edits.replace import new_layer
 from ramet._edit.names import settle_name
 from ramet._edit.plans import PlanItems, Step, Touch
@@ -91,7 +91,7 @@ class _Insert(_AtCalls, abstract=True):
                         layers.append(new_layer(self.layer, session.op(item.path), item.path, session))
                         settle_name(layers[number], item.path, session)
                     chains.setdefault(number, []).append(layers[number])
-            session.mark_changed(item.path)
+            session.changed.append(item.path)
 
 
 @dataclass(frozen=True, repr=False)
@@ -144,9 +144,9 @@ class Remove(_AtCalls):
     required: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
-        if self.keep is not None and (isinstance(self.keep, bool) or not isinstance(self.keep, int)):
+        if self.keep is not None and not is_integer(self.keep):
             keep = as_tuple("remove", "keep", self.keep, "the number of an input from 0 on, or a list of these")
-            if any(isinstance(number, bool) or not isinstance(number, int) for number in keep):
+            if not all(map(is_integer, keep)):
                 raise ArgumentError(
                     f"Cannot remove with keep={shown(keep)}: these are not numbers of inputs.",
                     fix="pass whole numbers from 0 on, one for each output.",
@@ -168,7 +168,7 @@ class Remove(_AtCalls):
         for item in step.touched:
             for call in _calls_at(item, session):
                 session.changes.at(call).keep = item.detail
-            session.mark_changed(item.path)
+            session.changed.append(item.path)
 
     def _kept_inputs(self, call: Any, path: str) -> tuple[int, ...]:
         """Return, for each output of a call, the number of the input that replaces it."""

@@ -11,13 +11,13 @@ from typing import Any
 import keras
 
 from ramet._copy import copy_model
-from ramet._edit.base import Edit, SelectorLike, is_whole_number
+from ramet._edit.base import Edit, SelectorLike, is_integer
 from ramet._edit.edits.quantize import Quantize, keep_interesting
 from ramet._edit.plans import PlanItems, Skip, Step, Touch
 from ramet._edit.saving import makes_its_parts
 from ramet._edit.session import EditSession, inside_first
 from ramet._edit.settings import update_settings
-from ramet._edit.trainable import Flag, TrainingForecast
+from ramet._edit.trainable import BASE_WEIGHTS, Flag, TrainingForecast
 from ramet._keras import draw_from_seed, layers, quantization, structure
 from ramet._keras import lora as keras_lora
 from ramet._report import joined
@@ -110,9 +110,9 @@ class Lora(Edit):
             forecast.add_adapters(item.path)
 
     def _check_numbers(self) -> None:
-        if not is_whole_number(self.rank, least=1):
+        if not is_integer(self.rank) or self.rank < 1:
             raise EditError(f"Cannot enable LoRA with rank {self.rank!r}: not a rank.", fix="pass an int from 1 on.")
-        if self.alpha is not None and (isinstance(self.alpha, bool) or not isinstance(self.alpha, int | float)):
+        if self.alpha is not None and not (is_integer(self.alpha) or isinstance(self.alpha, float)):
             raise EditError(
                 f"Cannot enable LoRA with alpha {self.alpha!r}: not a number.", fix="pass a number, or None."
             )
@@ -226,10 +226,8 @@ def _lossy_holder(path: str, session: EditSession) -> str | None:
 
 def _trains_other_weights(layer: Any) -> bool:
     """Return whether a layer has trained weights besides those that LoRA updates."""
-    if layers.own_trainable(layer) and not structure.ops_inside(layer):
-        base = ("kernel", "embeddings", "reverse_embeddings")
-        return any(variable.trainable and variable.name not in base for variable in layers.own_trainable(layer))
-    return False
+    own = [] if structure.ops_inside(layer) else layers.own_trainable(layer)
+    return any(variable.trainable and variable.name not in BASE_WEIGHTS for variable in own)
 
 
 lora = Lora

@@ -12,7 +12,7 @@ from ramet._copy import copy_model
 from ramet._edit.base import Edit, QuantizationMode, SelectorLike
 from ramet._edit.patch import made_twice, patch
 from ramet._edit.plans import PlanItems, Skip, Step, Touch
-from ramet._edit.round_trip import RoundTrip, round_trip
+from ramet._edit.round_trip import round_trip
 from ramet._edit.session import EditSession, inside_first, layers_below
 from ramet._edit.trainable import TrainingForecast
 from ramet._keras import layers, policies, quantization, structure
@@ -71,7 +71,7 @@ class Quantize(Edit):
                     fix="select other layers.",
                     path=item.path,
                 ) from error
-            session.mark_changed(item.path)
+            session.changed.append(item.path)
         outermost = [holders[-1] for item in step.touched if (holders := _calling_holders(item.path, session))]
         for holder in {id(one): one for one in outermost}.values():
             _record_policies(holder, session)
@@ -138,7 +138,7 @@ def dequantize(session: EditSession, path: str) -> None:
             layers.list_as_trainable(layer, variable, order)
             session.successors[id(variable)] = None
     session.changes.redo(layer)
-    session.mark_changed(path)
+    session.changed.append(path)
 
 
 def check_dequantizes(layer: Any, path: str) -> None:
@@ -208,8 +208,7 @@ def _is_saved(holder: Any, session: EditSession) -> bool:
     now = round_trip(holder)
     if now.error is not None or not now.differences:
         return now.error is None
-    original = session.original_of(holder)
-    return not now.lost(RoundTrip() if original is None else round_trip(original))
+    return not now.lost(round_trip(session.original_of(holder)))
 
 
 quantize = Quantize

@@ -26,13 +26,7 @@ class _Renaming(Edit, abstract=True):
     adds_layers = False
 
     def _plan_names(self, names: list[tuple[Candidate, Any]], session: EditSession, *, skip_used: bool) -> PlanItems:
-        """Plan the new name of each candidate.
-
-        Args:
-            names: The candidates, each with its new name.
-            session: The edit session.
-            skip_used: Skip a layer that code looks up by name, instead of raising an error.
-        """
+        """Plan the new name of each candidate; a layer that code looks up by name is skipped, or else refused."""
         uses = uses_of_names(session.model)
         for candidate, new in names:
             old = candidate.op.name
@@ -62,8 +56,10 @@ class _Renaming(Edit, abstract=True):
                 rewire.rename_op(op, item.detail)
         for item in step.touched:
             session.take_name(item.path, item.detail)
-            session.rename_outputs(item.path)
-            session.mark_changed(item.path)
+            function = structure.function_of(session.holder(item.path))
+            if function is not None:
+                rewire.name_outputs(function)
+            session.changed.append(item.path)
 
 
 @dataclass(frozen=True, repr=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,7 @@ import keras
 from ramet._arguments import check_flag
 from ramet._build import inherit_parent_path
 from ramet._edit.base import Edit, LayerSource, SelectorLike, called
-from ramet._edit.layer_config import LayerConfig, as_factory
+from ramet._edit.layer_config import LayerConfig, create_layer
 from ramet._edit.names import settle_name
 from ramet._edit.plans import PlanItems, Step, Touch
 from ramet._edit.session import EditSession, inside_first
@@ -108,7 +109,7 @@ def _exchange(old: Any, new: Any, path: str, session: EditSession) -> None:
     settle_name(new, path, session, without=[old])
     inherit_parent_path(new, old)
     session.changes.replace(old, new)
-    session.mark_changed(path)
+    session.changed.append(path)
 
 
 def _check_wraps(new: Any, old: Any, path: str, session: EditSession) -> None:
@@ -137,7 +138,8 @@ def _differences(config: dict[str, Any], expected: dict[str, Any]) -> int:
 
 def new_layer(source: LayerSource, old: Any, path: str, session: EditSession) -> Any:
     """Return the layer that a factory makes for an old one, or the layer that was passed instead of a factory."""
-    source = as_factory(source)
+    if isinstance(source, LayerConfig):
+        source = functools.partial(create_layer, source)
     is_layer = isinstance(source, keras.Operation | type) or not callable(source)
     new = source if is_layer else called(source, old)
     if not isinstance(new, keras.Operation):

@@ -13,7 +13,7 @@ from ramet._edit.names import settle_name
 from ramet._edit.plans import PlanItems, Step, Touch
 from ramet._edit.session import EditSession
 from ramet._keras import structure
-from ramet._select import Candidate, as_selector
+from ramet._select import Candidate
 from ramet.errors import EditError
 
 
@@ -34,10 +34,6 @@ class Splice(Edit):
     after: SelectorLike
     before: SelectorLike
     layer: LayerSource
-
-    def __post_init__(self) -> None:
-        self._store("after", as_selector(self.after))
-        self._store("before", as_selector(self.before))
 
     def plan(self, session: EditSession) -> PlanItems:
         first = _only_match(session.find(self.after, required=True), "after")
@@ -89,7 +85,7 @@ class Splice(Edit):
                 producer = structure.producing_call(tensor)
                 if producer is not None and (ids.get(id(producer)) in below or producer is start):
                     session.changes.at(call).feeds[number] = block
-        session.mark_changed(entry.path)
+        session.changed.append(entry.path)
 
 
 def _only_match(found: tuple[Candidate, ...], argument: str) -> Candidate:

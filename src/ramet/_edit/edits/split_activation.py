@@ -11,23 +11,17 @@ from ramet._edit.base import Edit, SelectorLike
 from ramet._edit.names import free_name
 from ramet._edit.plans import PlanItems, Skip, Step, Touch
 from ramet._edit.session import EditSession
-from ramet._edit.settings import update_settings
+from ramet._edit.settings import CONVOLUTIONS, DEPTHWISE, SEPARABLE, TRANSPOSED, update_settings
 from ramet._keras import structure
 
 # Classes that apply their activation last, to their output. Classes derived from them do so, too.
 _ACTIVATION_LAST = (
     keras.layers.Dense,
     keras.layers.EinsumDense,
-    keras.layers.Conv1D,
-    keras.layers.Conv2D,
-    keras.layers.Conv3D,
-    keras.layers.Conv1DTranspose,
-    keras.layers.Conv2DTranspose,
-    keras.layers.Conv3DTranspose,
-    keras.layers.DepthwiseConv1D,
-    keras.layers.DepthwiseConv2D,
-    keras.layers.SeparableConv1D,
-    keras.layers.SeparableConv2D,
+    *CONVOLUTIONS,
+    *TRANSPOSED,
+    *DEPTHWISE,
+    *SEPARABLE,
 )
 
 

@@ -8,12 +8,11 @@ from typing import Any
 
 import keras
 
-from ramet._edit.base import Edit, SelectorLike, WeightPolicy, is_whole_number
+from ramet._edit.base import Edit, SelectorLike, WeightPolicy, is_integer
 from ramet._edit.plans import PlanItems, Step, Touch
 from ramet._edit.session import EditSession
 from ramet._edit.settings import adapted_weights, update_settings
 from ramet._keras import lora, quantization, structure
-from ramet._select import as_selector
 from ramet._weights import check_policy
 from ramet.errors import EditError
 
@@ -55,10 +54,6 @@ class SwapHead(Edit):
     activation: Any = field(default=None, kw_only=True)
     weights: WeightPolicy = field(default="fresh", kw_only=True)
 
-    def __post_init__(self) -> None:
-        if self.head is not None:
-            self._store("head", as_selector(self.head))
-
     def plan(self, session: EditSession) -> PlanItems:
         """Plan the new width of the head, and of reshapes after it that contain the old number of classes."""
         check_policy(self.weights)
@@ -71,7 +66,7 @@ class SwapHead(Edit):
         layer = session.op(path)
         width = _width(layer)
         _check_plain(layer, path)
-        if not is_whole_number(self.classes, least=1):
+        if not is_integer(self.classes) or self.classes < 1:
             raise EditError(
                 f"Cannot swap the head for {self.classes!r} classes: not a positive number.",
                 fix="pass an int from 1 on.",
