@@ -138,11 +138,7 @@ def _graph_attributes(same: Any, other: Any, path: str) -> tuple[str, ...]:
     if not isinstance(same, keras.Function):
         return ()
     if calls_as_text(same) != calls_as_text(other) or _shapes(same) != _shapes(other):
-        raise EditError(
-            f"Cannot update '{path}': this setting changes the calls inside it.",
-            fix="replace the layer by one that has the setting.",
-            path=path,
-        )
+        raise _changes_too_much(path, "the calls inside it")
     return (*rewire.GRAPH_ATTRIBUTES, "output_names")
 
 
@@ -153,11 +149,15 @@ def _shapes(function: Any) -> list[Any]:
 def _check_plain(value: Any, name: str, path: str) -> None:
     """Refuse a value that holds layers or variables, as a list or a function may: those of the layer would be lost."""
     if any(isinstance(item, keras.Layer | keras.Variable) for item in _contents(value)):
-        raise EditError(
-            f"Cannot update '{path}': this setting changes the layers or variables in its attribute '{name}'.",
-            fix="replace the layer by one that has the setting.",
-            path=path,
-        )
+        raise _changes_too_much(path, f"the layers or variables in its attribute '{name}'")
+
+
+def _changes_too_much(path: str, what: str) -> EditError:
+    return EditError(
+        f"Cannot update '{path}': this setting changes {what}.",
+        fix="replace the layer by one that has the setting.",
+        path=path,
+    )
 
 
 def _patch_variables(ours: Any, same: Any, other: Any, path: str, fit: Fit) -> dict[int, Any]:

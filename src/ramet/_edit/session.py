@@ -47,9 +47,9 @@ class EditSession:
         self.with_lora: list[str] = []  # paths of layers on which LoRA was enabled
         self.changed: list[str] = []  # paths of changed ops: saving is checked for everything around them
         self.latest: str | None = None  # the path last looked up, for errors raised by a user's class
-        places, twins = locations_below(model), locations_below(twin)
-        self._live = {place.path: place.op for place in places}
-        self._originals = {id(place.op) for place in places}
+        twins = locations_below(twin)
+        self._live = {place.path: place.op for place in locations_below(model)}
+        self._originals = set(map(id, self._live.values()))
         self._search = Search(Catalog(self.graph, self._live))  # the ops are listed once for all edits
         self._ops = {place.path: place.op for place in twins}
         self._paths: dict[int, list[str]] = {}

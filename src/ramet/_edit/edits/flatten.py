@@ -38,8 +38,6 @@ class Flatten(Edit):
             if not isinstance(model, keras.Model):
                 continue
             reason = _objection(model, candidate.path, session)
-            if reason is None and structure.function_of(session.holder(candidate.path)) is None:
-                reason = "it is called by the code of the layer around it"
             if reason is None:
                 what = f"{len(structure.function_of(model).operations)} ops inlined"
                 yield Touch(candidate.path, what, claims=frozenset({"layer"}))
@@ -120,6 +118,8 @@ def _objection(model: Any, path: str, session: EditSession) -> str | None:
         named = [value for name, value in kwargs.items() if name not in ("training", "inputs")]
         if any(value is not None for value in (*args[1:], *named)):
             return "it is called with further arguments"
+    if structure.function_of(session.holder(path)) is None:
+        return "it is called by the code of the layer around it"
     return None
 
 

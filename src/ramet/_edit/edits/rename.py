@@ -30,7 +30,8 @@ class _Renaming(Edit, abstract=True):
         uses = uses_of_names(session.model)
         for candidate, new in names:
             old = candidate.op.name
-            _check_name(new, candidate.path)
+            if not isinstance(new, str) or not new or "/" in new:
+                raise _invalid_name(candidate.path, f"{new!r}: a name is a non-empty string without '/'")
             use = None if new == old else uses.get(old)
             if use is not None and skip_used:
                 yield Skip(candidate.path, use)
@@ -147,21 +148,12 @@ def _check_free(step: Step, session: EditSession) -> None:
     for item in step.touched:
         names = taken[id(session.holder(item.path))]
         if item.detail in names:
-            raise EditError(
-                f"Cannot rename '{item.path}' to '{item.detail}': the graph already has an op of that name.",
-                fix="choose another name.",
-                path=item.path,
-            )
+            raise _invalid_name(item.path, f"'{item.detail}': the graph already has an op of that name")
         names.add(item.detail)
 
 
-def _check_name(name: object, path: str) -> None:
-    if not isinstance(name, str) or not name or "/" in name:
-        raise EditError(
-            f"Cannot rename '{path}' to {name!r}: a name is a non-empty string without '/'.",
-            fix="choose another name.",
-            path=path,
-        )
+def _invalid_name(path: str, why: str) -> EditError:
+    return EditError(f"Cannot rename '{path}' to {why}.", fix="choose another name.", path=path)
 
 
 rename = Rename

@@ -43,15 +43,19 @@ class SplitActivation(Edit):
         for candidate in session.find(self.selector):
             layer = session.op(candidate.path)
             activation = getattr(layer, "activation", None)
-            if not isinstance(layer, keras.Layer) or is_linear(activation):
+            if (
+                not isinstance(layer, keras.Layer)
+                or isinstance(layer, keras.layers.Activation)
+                or is_linear(activation)
+            ):
                 continue
             reason = _objection(layer, candidate.path, session)
             if reason is not None:
                 yield Skip(candidate.path, reason)
-            elif not isinstance(layer, keras.layers.Activation):
-                name = getattr(activation, "__name__", type(activation).__name__)
-                what = f"{candidate.op.class_name}, {name} as a layer after it"
-                yield Touch(candidate.path, what, claims=frozenset({"setting activation"}))
+                continue
+            name = getattr(activation, "__name__", type(activation).__name__)
+            what = f"{candidate.op.class_name}, {name} as a layer after it"
+            yield Touch(candidate.path, what, claims=frozenset({"setting activation"}))
 
     def apply(self, step: Step, session: EditSession) -> None:
         for item in step.touched:
@@ -67,8 +71,6 @@ class SplitActivation(Edit):
 
 def _objection(layer: Any, path: str, session: EditSession) -> str | None:
     """Return why the activation of a layer cannot be split off, or None."""
-    if isinstance(layer, keras.layers.Activation):
-        return None
     if not isinstance(layer, _ACTIVATION_LAST):
         return f"a {type(layer).__name__} uses its activation inside"
     if "call" in type(layer).__dict__ and not type(layer).__module__.startswith("keras."):
