@@ -7,7 +7,7 @@ import pytest
 
 import ramet
 from ramet._draw import draw_graph
-from ramet._verify.picture import picture_of
+from ramet._verify.report import picture_of
 from tests.draw.sample import before_and_after, chain, inception, twice
 from tests.draw.visit import Visit
 from tests.graph import sample

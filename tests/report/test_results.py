@@ -227,7 +227,7 @@ def test_report_without_its_picture_is_shown_if_the_picture_fails(results, monke
     report = results["Report that failed"]
     assert report._repr_html_().count("<iframe") == 1
 
-    monkeypatch.setattr("ramet._verify.picture.picture_of", lambda *_: 1 / 0)
+    monkeypatch.setattr("ramet._verify.report.picture_of", lambda *_: 1 / 0)
     assert "<iframe" not in report._repr_html_()
     assert "✗ state" in report._repr_html_()
 

@@ -8,7 +8,7 @@ from keras import layers
 import ramet
 from ramet._keras import is_live, structure, views_of
 from ramet._verify import verify
-from ramet._verify.compare import Copies, differ, same_bits
+from ramet._verify.compare import Copies, Measure, differ, same_bits
 
 
 def array(*numbers, dtype="float32"):
@@ -48,23 +48,23 @@ def test_difference_is_described(ours, theirs, text):
 def test_tolerance_is_relative_to_the_largest_number():
     ours, theirs = array(1.0, 100.0), array(1.5, 100.0)
 
-    assert differ("x", ours, theirs, 0.01) is None
-    assert differ("x", ours, theirs, 0.001).size == pytest.approx(0.005)
+    assert differ("x", ours, theirs, Measure(0.01)) is None
+    assert differ("x", ours, theirs, Measure(0.001)).size == pytest.approx(0.005)
 
 
 def test_tolerance_may_depend_on_the_dtype():
     ours, theirs = array(1.0, 2.0), array(1.0, 2.1)
 
-    assert differ("x", ours, theirs, {"float32": 0.1}) is None
-    assert differ("x", ours, theirs, {"float16": 0.1}) is not None
+    assert differ("x", ours, theirs, Measure({"float32": 0.1})) is None
+    assert differ("x", ours, theirs, Measure({"float16": 0.1})) is not None
 
 
 def test_whole_numbers_have_no_tolerance():
-    assert differ("x", array(1, 2, dtype="int32"), array(1, 3, dtype="int32"), 10.0) is not None
+    assert differ("x", array(1, 2, dtype="int32"), array(1, 3, dtype="int32"), Measure(10.0)) is not None
 
 
 def test_nan_in_both_is_within_any_tolerance():
-    assert differ("x", array(np.nan, 1.0), array(np.nan, 1.0 + 1e-6), 1e-3) is None
+    assert differ("x", array(np.nan, 1.0), array(np.nan, 1.0 + 1e-6), Measure(1e-3)) is None
 
 
 @pytest.mark.parametrize("tolerance", [-1.0, float("inf"), "much", {"float32": None, "x": -2}])

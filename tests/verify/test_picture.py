@@ -7,7 +7,7 @@ import pytest
 from keras import layers
 
 import ramet
-from ramet._verify.picture import findings_of
+from ramet._verify.report import findings_of
 from ramet.errors import ArgumentError
 from tests.draw.test_html import data_of
 

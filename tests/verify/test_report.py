@@ -10,7 +10,8 @@ from keras import layers
 import ramet
 from ramet._verify import verify
 from ramet._verify.checks import CHECKS
-from ramet._verify.report import Check, Difference, Report, VerifyError
+from ramet._verify.report import Check, Difference, Report
+from ramet.errors import VerifyError
 from ramet.testing import assert_twin
 
 

@@ -8,8 +8,7 @@ that makes twins: a check must not rely on the code under test.
 from ramet._verify.across import run_worker, verify_across
 from ramet._verify.findings import NotRun
 from ramet._verify.live_diff import diff_models
-from ramet._verify.picture import findings_of, picture_of
-from ramet._verify.report import Check, Report
+from ramet._verify.report import Check, Report, findings_of, picture_of
 from ramet._verify.verification import check_same_function, verify
 
 __all__ = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,7 +18,7 @@ _SAMPLE = 64
 # Dtypes, and the policies made of them, whose numbers can be compared by distance.
 _FLOATS = frozenset({"float64", "float32", "float16", "bfloat16", "mixed_float16", "mixed_bfloat16"})
 
-Tolerance: TypeAlias = "float | Mapping[str, float] | Measure | None"
+Tolerance: TypeAlias = "float | Mapping[str, float] | None"
 
 
 class Measure:
@@ -38,8 +38,17 @@ class Measure:
         if size is not None:
             self.largest = size if self.largest is None else max(self.largest, size)
 
+    def allowed(self, ours: Any, theirs: Any) -> float | None:
+        """Return the tolerance for two arrays; for different dtypes, that of the less precise one."""
+        if not (_is_float(ours) and _is_float(theirs)):
+            return None
+        if not isinstance(self.tolerance, Mapping):
+            return self.tolerance
+        numbers = [self.tolerance.get(str(array.dtype)) for array in (ours, theirs)]
+        return max((number for number in numbers if number is not None), default=None)
 
-def measured(tolerance: Tolerance) -> Measure | None:
+
+def measured(tolerance: Tolerance | Measure) -> Measure | None:
     """Return a new measure for a tolerance; None for bit-equality."""
     given = tolerance.tolerance if isinstance(tolerance, Measure) else tolerance
     return None if given is None else Measure(given)
@@ -61,9 +70,9 @@ def _dtype_name(value: Any) -> str | None:
 
 def check_tolerance(tolerance: Tolerance) -> None:
     """Raise an error for an invalid tolerance."""
-    numbers = tolerance.values() if isinstance(tolerance, Mapping) else [tolerance]
+    numbers: Iterable[object] = tolerance.values() if isinstance(tolerance, Mapping) else [tolerance]
     for number in numbers:
-        if number is not None and not _is_tolerance(number):
+        if number is not None and not (isinstance(number, int | float) and 0 <= number < float("inf")):
             raise ArgumentError(
                 f"Cannot verify with tolerance={number!r}: it is not a finite number >= 0.",
                 expected="a number, or a number for each dtype: {'float32': 1e-6, 'bfloat16': 1e-2}",
@@ -71,11 +80,7 @@ def check_tolerance(tolerance: Tolerance) -> None:
             )
 
 
-def _is_tolerance(number: object) -> bool:
-    return isinstance(number, int | float) and 0 <= number < float("inf")
-
-
-def differ(path: str, ours: Any, theirs: Any, tolerance: Tolerance = None, note: str = "") -> Difference | None:
+def differ(path: str, ours: Any, theirs: Any, tolerance: Measure | None = None, note: str = "") -> Difference | None:
     """Return the difference between two arrays, or None.
 
     With a tolerance, floating-point numbers may differ by that fraction of the largest finite number in the original's
@@ -83,12 +88,11 @@ def differ(path: str, ours: Any, theirs: Any, tolerance: Tolerance = None, note:
     """
     if ours.shape != theirs.shape:
         return Difference(path, f"{note}shape {ours.shape} became {theirs.shape}")
-    allowed = _allowed(tolerance, ours, theirs)
-    if ours.dtype != theirs.dtype:
-        if allowed is None:
-            return Difference(path, f"{note}dtype {ours.dtype} became {theirs.dtype}")
-    elif same_bits(ours, theirs):
-        if allowed is not None and isinstance(tolerance, Measure):
+    allowed = None if tolerance is None else tolerance.allowed(ours, theirs)
+    if ours.dtype != theirs.dtype and allowed is None:
+        return Difference(path, f"{note}dtype {ours.dtype} became {theirs.dtype}")
+    if ours.dtype == theirs.dtype and same_bits(ours, theirs):
+        if tolerance is not None and allowed is not None:
             tolerance.note(0.0)
         return None
     if ours.dtype.hasobject or ours.dtype.kind in "SUmM":
@@ -98,15 +102,39 @@ def differ(path: str, ours: Any, theirs: Any, tolerance: Tolerance = None, note:
     a, b = ours.astype(wide), theirs.astype(wide)
     with np.errstate(all="ignore"):
         apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
-        finite = np.abs(a[np.isfinite(a)])
-        scale = float(finite.max()) if finite.size else 0.0
-    size = _size(apart, scale)
-    if allowed is not None:
-        if isinstance(tolerance, Measure):
-            tolerance.note(size)
+        scale = float(np.abs(a[np.isfinite(a)]).max(initial=0.0))
+    largest = float(apart.max(initial=0.0))
+    size = None if not np.isfinite(largest) else largest / scale if scale else largest
+    if tolerance is not None and allowed is not None:
+        tolerance.note(size)
         if bool(np.all(apart <= allowed * scale)):
             return None
     return Difference(path, note + _describe(ours, theirs, apart, size), size)
+
+
+def differences(
+    path: str, ours: list[Any], theirs: list[Any], tolerance: Measure | None, note: str = ""
+) -> Iterator[Difference]:
+    """Yield the differences between two lists of arrays, the parts of one value."""
+    if len(ours) != len(theirs):
+        yield Difference(path, f"{note}a value of another kind")
+        return
+    for mine, yours in zip(ours, theirs, strict=True):
+        found = differ(path, mine, yours, tolerance, note)
+        if found is not None:
+            yield found
+
+
+def compare_by_path(
+    ours: dict[str, list[Any]], theirs: dict[str, list[Any]], tolerance: Measure | None, note: str = ""
+) -> Iterator[Difference]:
+    """Yield the differences between two dicts of values by path."""
+    for path, arrays in ours.items():
+        if path in theirs:
+            yield from differences(path, arrays, theirs[path], tolerance, note)
+        else:
+            yield Difference(path, f"{note}missing")
+    yield from (Difference(path, f"{note}new") for path in theirs if path not in ours)
 
 
 def same_bits(ours: Any, theirs: Any) -> bool:
@@ -151,31 +179,11 @@ def _is_float(array: Any) -> bool:
     return array.dtype.kind in "fc" or "float" in str(array.dtype)
 
 
-def _allowed(tolerance: Tolerance, ours: Any, theirs: Any) -> float | None:
-    """Return the tolerance for two arrays; for different dtypes, that of the less precise one."""
-    given = tolerance.tolerance if isinstance(tolerance, Measure) else tolerance
-    if given is None or not (_is_float(ours) and _is_float(theirs)):
-        return None
-    if not isinstance(given, Mapping):
-        return given
-    found = [number for dtype in {str(ours.dtype), str(theirs.dtype)} if (number := given.get(dtype)) is not None]
-    return max(found) if found else None
-
-
-def _size(apart: Any, scale: float) -> float | None:
-    largest = float(apart.max()) if apart.size else 0.0
-    if not np.isfinite(largest):
-        return None
-    return largest / scale if scale else largest
-
-
 def _describe(ours: Any, theirs: Any, apart: Any, size: float | None) -> str:
     if ours.dtype.kind == "b":
         return f"{int((ours != theirs).sum())} of {ours.size} booleans differ"
     if ours.dtype == theirs.dtype:
-        raw = [
-            np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(ours.size, -1) for array in (ours, theirs)
-        ]
+        raw = [np.ascontiguousarray(array).reshape(ours.size, 1).view(np.uint8) for array in (ours, theirs)]
         count = int((raw[0] != raw[1]).any(axis=1).sum())
     else:
         count = int((apart != 0).sum())

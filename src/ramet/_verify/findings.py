@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from types import MappingProxyType
+from collections import Counter
+from collections.abc import Iterable
 from typing import NoReturn
 
 from ramet._verify.compare import is_other_float
 from ramet._verify.report import Check, Difference
 
-SHOWN = 3
+_SHOWN = 3
 _COLORS = re.compile("\x1b\\[[0-9;]*m")  # Keras writes some of its messages in bold
 
 
@@ -33,59 +34,65 @@ class Findings:
     def __init__(self, name: str, *, within: bool = False) -> None:
         self.name, self.within = name, within
         self.first: list[Difference] = []
-        self.total = 0
-        self.counts: dict[str, int] = {}
+        self.counts: Counter[str] = Counter()
         self.began: str | None = None
-        self.dtypes: dict[str, int] = {}
-        self._paths: set[tuple[str, str]] = set()
+        self._dtypes: Counter[str] = Counter()
+        self._seen: set[tuple[str, str]] = set()
 
-    def add(self, difference: Difference | None) -> None:
-        """Add a difference, or nothing for None. The same path and text count once."""
-        if difference is None or (difference.path, difference.text) in self._paths:
-            return
-        self._paths.add((difference.path, difference.text))
-        self.total += 1
-        if len(self.first) < SHOWN:
-            self.first.append(difference)
+    @property
+    def total(self) -> int:
+        """The number of differences."""
+        return len(self._seen)
+
+    def add(self, differences: Iterable[Difference]) -> None:
+        """Add differences. The same path and text count once."""
+        for difference in differences:
+            if (difference.path, difference.text) not in self._seen:
+                self._seen.add((difference.path, difference.text))
+                if len(self.first) < _SHOWN:
+                    self.first.append(difference)
 
     def add_text(self, path: str, text: str) -> None:
         """Add a difference in words."""
-        self.add(Difference(path, text))
+        self.add([Difference(path, text)])
 
     def count(self, what: str, number: int = 1) -> None:
         """Count things that were compared."""
-        self.counts[what] = self.counts.get(what, 0) + number
+        self.counts[what] += number
 
     def allow(self, ours: object, theirs: object) -> bool:
         """Return whether two values are different floating-point dtypes and a tolerance allows that, and count them."""
         if not self.within or not is_other_float(ours, theirs):
             return False
-        change = f"{ours} -> {theirs}"
-        self.dtypes[change] = self.dtypes.get(change, 0) + 1
+        self._dtypes[f"{ours} -> {theirs}"] += 1
         return True
 
     def check(self, passed: str, failed: str | None = None) -> Check:
         """Return the finished check, with the summary for each outcome."""
-        outcome = "failed" if self.total else "passed"
-        plural = "difference" if self.total == 1 else "differences"
-        summary = (failed or f"{self.total} {plural}") if self.total else passed
-        if self.dtypes:
-            changes = ", ".join(f"{change} {number} times" for change, number in self.dtypes.items())
+        summary = passed
+        if self.total:
+            summary = failed or ("1 difference" if self.total == 1 else f"{self.total} differences")
+        if self._dtypes:
+            changes = ", ".join(f"{change} {number} times" for change, number in self._dtypes.items())
             summary += f"; dtypes that the tolerance allows: {changes}"
-            self.count("other dtypes", sum(self.dtypes.values()))
+            self.count("other dtypes", self._dtypes.total())
         return Check(
             self.name,
-            outcome,  # type: ignore[arg-type]  # one of its words
+            "failed" if self.total else "passed",
             summary=summary,
             differences=tuple(self.first),
             total=self.total,
             began=self.began,
-            counts=MappingProxyType(dict(self.counts)),
+            counts=dict(self.counts),
         )
+
+
+def clip(text: str, limit: int = 70) -> str:
+    """Return the text, with three dots in place of its end if it is longer than `limit`."""
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
 def short(error: BaseException, limit: int = 160) -> str:
     """Return an error of any class on one line."""
-    text = " ".join(_COLORS.sub("", str(error)).split())
-    text = text if len(text) <= limit else text[: limit - 3] + "..."
+    text = clip(" ".join(_COLORS.sub("", str(error)).split()), limit)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -6,22 +6,26 @@ cases: ordinary numbers, zeros, extremes, padded sequences, a batch of one, None
 
 from __future__ import annotations
 
+import functools
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import keras
 import numpy as np
 
 from ramet._keras import SHAPE_ARGUMENT_SUFFIX, OpLocation, kind_of, structure, tensors
 from ramet._verify.findings import not_run
+from ramet._verify.side import vocabulary_of
 
-BATCH = 3
+_BATCH = 3
 # Sizes for free dimensions, tried until the original accepts one.
 SIZES = (8, 16, 32, 64, 224)
 _WORDS = ("", "a", "the quick brown fox", "zebra", "\u00fc")
 _FIX = "pass example inputs: verify(model, twin, inputs=...)"
+# Makes the array for a spec, of a shape, from a random generator.
+_Make: TypeAlias = Callable[["Spec", tuple[int, ...], Any], Any]
 
 
 @dataclass(frozen=True)
@@ -58,17 +62,19 @@ class Signature:
 
 def signatures_of(model: Any, locations: list[OpLocation]) -> list[Signature]:
     """Return the possible signatures of a model, the likeliest first. If none is known, the check is not run."""
-    limit, words = _limit(locations), tuple(_words(locations))
+    limit = _limit(locations)
+    words = tuple(word for location in locations for word in (vocabulary_of(location.op) or ())[:8])
     function = structure.function_of(model)
     if function is not None:
-        whole = {id(tensor) for tensor in _read_as_indices(function)}
+        # Inputs of an embedding are indices into a table, whatever their dtype.
+        lookups = [call for call in structure.calls_of(function) if _is_number(call.operation, "input_dim")]
+        whole = {id(tensor) for call in lookups for tensor in call.input_tensors}
 
         def spec(tensor: Any) -> Spec:
             flags = {"sparse": bool(tensor.sparse), "ragged": bool(getattr(tensor, "ragged", False))}
             counted = limit if "int" in tensor.dtype or id(tensor) in whole else None
-            return Spec(
-                tuple(tensor.shape), tensor.dtype, **flags, optional=_is_optional(tensor), limit=counted, words=words
-            )
+            optional = structure.is_optional(tensor)
+            return Spec(tuple(tensor.shape), tensor.dtype, **flags, optional=optional, limit=counted, words=words)
 
         return [Signature((keras.tree.map_structure(spec, structure.inputs_of(function)),), {})]
     if not model.built:
@@ -106,37 +112,16 @@ def _is_shape(shape: Any) -> bool:
     return isinstance(shape, list | tuple) and all(size is None or isinstance(size, int) for size in shape)
 
 
-def _is_optional(tensor: Any) -> bool:
-    call = structure.producing_call(tensor)
-    return call is not None and bool(getattr(call.operation, "optional", False))
+def _is_number(op: Any, name: str) -> bool:
+    return isinstance(getattr(op, name, None), int)
 
 
 def _limit(locations: list[OpLocation]) -> int | None:
     """Return the size of the smallest lookup table: an index outside it may end the process on a GPU."""
-    sizes = [
-        getattr(location.op, name, None)
-        for location in locations
-        for name in ("input_dim", "num_tokens", "vocabulary_size", "sequence_length", "max_position_embeddings")
-    ]
-    found = [size for size in sizes if isinstance(size, int) and size > 0]
-    return min(found) if found else None
-
-
-def _read_as_indices(function: Any) -> Iterator[Any]:
-    """Yield the inputs that are indices into a table, whatever their dtype."""
-    for call in structure.calls_of(function):
-        if isinstance(getattr(call.operation, "input_dim", None), int):
-            yield from call.input_tensors
-
-
-def _words(locations: list[OpLocation]) -> Iterator[str]:
-    for location in locations:
-        vocabulary = getattr(location.op, "get_vocabulary", None)
-        if callable(vocabulary):
-            try:
-                yield from (str(word) for word in list(vocabulary())[:8])
-            except Exception:  # noqa: BLE001  # a layer without a vocabulary yet
-                continue
+    names = ("input_dim", "num_tokens", "vocabulary_size", "sequence_length", "max_position_embeddings")
+    ops = [location.op for location in locations]
+    sizes = [getattr(op, name) for op in ops for name in names if _is_number(op, name)]
+    return min((size for size in sizes if size > 0), default=None)
 
 
 @dataclass(frozen=True)
@@ -157,60 +142,46 @@ class Case:
     trains: bool = False
     is_first: bool = False
 
+    def call(self, model: Any, *, training: bool) -> Any:
+        """Call a model with these inputs."""
+        return model(*self.args, training=training, **self.kwargs)
 
-def ordinary_case(signature: Signature, seed: int, size: int, *, whole: bool = False) -> Case:
-    """Return the first case to try.
+
+def cases_for(signature: Signature, seed: int, size: int, *, whole: bool, padded: bool) -> Iterator[Case]:
+    """Yield the cases for a signature, the ordinary one first.
 
     Args:
         signature: The signature of the model.
         seed: The seed of the numbers.
         size: The size of free dimensions.
         whole: Whether floating-point inputs get whole numbers >= 0, as indices into a table.
+        padded: Whether the model creates masks for padded inputs.
     """
-    return _case("ordinary", signature, seed, size, lambda spec, shape, rng: _ordinary(spec, shape, rng, whole=whole))
 
+    def case(name: str, make: _Make, *, batch: int = _BATCH, optional: bool = True) -> Case:
+        rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
 
-def other_cases(signature: Signature, seed: int, size: int, *, whole: bool, padded: bool) -> Iterator[Case]:
-    """Yield the further cases."""
+        def value(spec: Spec) -> Any:
+            if spec.optional and not optional:
+                return None
+            lengths = enumerate(spec.shape)
+            shape = tuple((size if axis else batch) if length is None else length for axis, length in lengths)
+            return _as_tensor(spec, make(spec, shape, rng))
+
+        args, kwargs = keras.tree.map_structure(value, (signature.args, signature.kwargs))
+        return Case(name, tuple(args), dict(kwargs), trains=name in ("ordinary", "padded"), is_first=name == "ordinary")
+
     leaves = signature.leaves()
-
-    def like_ordinary(spec: Spec, shape: tuple[int, ...], rng: Any) -> Any:
-        return _ordinary(spec, shape, rng, whole=whole)
-
-    yield _case("zeros", signature, seed, size, lambda spec, shape, _: _zeros(spec, shape))
-    yield _case("extremes", signature, seed, size, lambda spec, shape, _: _extremes(spec, shape, whole=whole))
+    ordinary = functools.partial(_ordinary, whole=whole)
+    yield case("ordinary", ordinary)
+    yield case("zeros", _zeros)
+    yield case("extremes", functools.partial(_extremes, whole=whole))
     if padded:
-        yield _case(
-            "padded", signature, seed, size, lambda s, shape, rng: _padded(_ordinary(s, shape, rng, whole=True))
-        )
+        yield case("padded", _padded)
     if all(spec.shape[:1] in ((), (None,)) for spec in leaves):
-        yield _case("batch of one", signature, seed, size, like_ordinary, batch=1)
+        yield case("batch of one", ordinary, batch=1)
     if any(spec.optional for spec in leaves):
-        yield _case("without optional inputs", signature, seed, size, like_ordinary, optional=False)
-
-
-def _case(
-    name: str,
-    signature: Signature,
-    seed: int,
-    size: int,
-    make: Callable[[Spec, tuple[int, ...], Any], Any],
-    *,
-    batch: int = BATCH,
-    optional: bool = True,
-) -> Case:
-    rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
-
-    def value(spec: Spec) -> Any:
-        if spec.optional and not optional:
-            return None
-        shape = tuple(
-            (batch if axis == 0 else size) if length is None else length for axis, length in enumerate(spec.shape)
-        )
-        return _as_tensor(spec, make(spec, shape, rng))
-
-    args, kwargs = keras.tree.map_structure(value, (signature.args, signature.kwargs))
-    return Case(name, tuple(args), dict(kwargs), trains=name in ("ordinary", "padded"), is_first=name == "ordinary")
+        yield case("without optional inputs", ordinary, optional=False)
 
 
 def _as_tensor(spec: Spec, array: Any) -> Any:
@@ -224,46 +195,43 @@ def _as_tensor(spec: Spec, array: Any) -> Any:
     return array if special is None else special
 
 
+def _is_whole(spec: Spec, *, whole: bool) -> bool:
+    return "int" in spec.dtype or whole or spec.limit is not None
+
+
 def _ordinary(spec: Spec, shape: tuple[int, ...], rng: Any, *, whole: bool) -> Any:
     if spec.dtype == "string":
-        known = [*spec.words, *_WORDS]
-        return np.array([known[index] for index in rng.integers(0, len(known), int(np.prod(shape)))]).reshape(shape)
+        return rng.choice([*spec.words, *_WORDS], shape)
     if spec.dtype == "bool":
         return rng.random(shape) > 0.4
-    if "int" in spec.dtype or whole or spec.limit is not None:
-        numbers = rng.integers(0, spec.limit or 8, shape)
-    else:
-        numbers = rng.standard_normal(shape)
-    return _sparsely(spec, _of_dtype(numbers, spec.dtype), rng)
-
-
-def _sparsely(spec: Spec, array: Any, rng: Any) -> Any:
+    numbers = rng.integers(0, spec.limit or 8, shape) if _is_whole(spec, whole=whole) else rng.standard_normal(shape)
+    array = _of_dtype(numbers, spec.dtype)
     return array * (rng.random(array.shape) > 0.6).astype(array.dtype) if spec.sparse else array
 
 
-def _zeros(spec: Spec, shape: tuple[int, ...]) -> Any:
+def _zeros(spec: Spec, shape: tuple[int, ...], _: Any) -> Any:
     return np.full(shape, "") if spec.dtype == "string" else _of_dtype(np.zeros(shape), spec.dtype)
 
 
-def _extremes(spec: Spec, shape: tuple[int, ...], *, whole: bool) -> Any:
+def _extremes(spec: Spec, shape: tuple[int, ...], _: Any, *, whole: bool) -> Any:
     if spec.dtype == "string":
-        values: Any = np.array(["", "\u00fc" * 50, "\n\t", "0"])
-    elif spec.dtype == "bool":
-        values = np.array([True])
-    elif "int" in spec.dtype or whole or spec.limit is not None:
-        values = np.array([0, (spec.limit or 8) - 1])
-        if spec.limit is None and "int" in spec.dtype and not whole:
-            reach = np.iinfo(spec.dtype)
-            values = np.array([0, reach.max, reach.min], spec.dtype)
-    else:
+        return np.resize(["", "\u00fc" * 50, "\n\t", "0"], shape)
+    if spec.dtype == "bool":
+        return np.full(shape, fill_value=True)
+    if not _is_whole(spec, whole=whole):
         values = np.array([0.0, -0.0, 1e30, -1e30, np.inf, -np.inf, np.nan, 1e-40])
+    elif spec.limit is None and "int" in spec.dtype and not whole:
+        reach = np.iinfo(spec.dtype)
+        values = np.array([0, reach.max, reach.min], spec.dtype)
+    else:
+        values = np.array([0, (spec.limit or 8) - 1])
     with np.errstate(all="ignore"):
-        flat = np.resize(values, int(np.prod(shape)))
-        return flat.reshape(shape) if spec.dtype in ("string", "bool") else _of_dtype(flat.reshape(shape), spec.dtype)
+        return _of_dtype(np.resize(values, shape), spec.dtype)
 
 
-def _padded(array: Any) -> Any:
-    """Pad with zeros: each row is one step shorter than the one before, and the first is unchanged."""
+def _padded(spec: Spec, shape: tuple[int, ...], rng: Any) -> Any:
+    """Return whole numbers padded with zeros: each row is one step shorter than the one before, the first unchanged."""
+    array = _ordinary(spec, shape, rng, whole=True)
     if array.ndim < 2 or array.dtype.kind in "bOUS":
         return array
     array = np.where(array == 0, np.ones_like(array), array)

@@ -20,8 +20,7 @@ from ramet._keras import (
     frozen_compile_settings,
     is_library_attribute,
 )
-from ramet._verify.checks.state import vocabularies_of
-from ramet._verify.side import METRICS, OPTIMIZER, Side
+from ramet._verify.side import METRICS, OPTIMIZER, Side, ops_in_both
 from ramet._verify.side_by_side import MISSING, Found, SideBySide
 
 _LEFT_OUT = (
@@ -72,7 +71,7 @@ def _compare_variables(ours: Side, theirs: Side, kind: Kind, prefix: str, known:
 
 
 def _compare_vocabularies(ours: Side, theirs: Side) -> Iterator[Change]:
-    old, new = dict(vocabularies_of(ours)), dict(vocabularies_of(theirs))
+    old, new = ours.vocabularies, theirs.vocabularies
     for path in sorted(old.keys() & new.keys()):
         if old[path] != new[path]:
             lists = [freeze_argument(words) for words in (old[path], new[path])]
@@ -81,12 +80,10 @@ def _compare_vocabularies(ours: Side, theirs: Side) -> Iterator[Change]:
 
 def _compare_attributes(ours: Side, theirs: Side, changes: Iterable[Change]) -> list[Change]:
     """Return the differences between attributes that the changes do not explain, in an order independent of direction."""
-    others = {location.path: location.op for location in theirs.locations}
-    pairs = [(location.op, others[location.path]) for location in ours.locations if location.path in others]
     ops = {location.path or ours.model.name: location.op for location in ours.locations}
     known = _KnownChanges(changes, ours.model.name)
     found: dict[tuple[str, str], Change] = {}
-    for difference in SideBySide(pairs, ours.names, None).found:
+    for difference in SideBySide(ops_in_both(ours, theirs), ours.names, None).found:
         path, attribute = _split(difference.difference.path, ops)
         if not known.explain(path, attribute, difference, ops.get(path)):
             found.setdefault((path, attribute), _change(path, attribute, difference))

@@ -10,12 +10,12 @@ import keras
 
 from ramet._keras import global_generator, pause_collector, seed_generators, structure
 from ramet._verify import run
-from ramet._verify.compare import Copies, Tolerance, is_other_float, measured
+from ramet._verify.compare import Copies, Tolerance, compare_by_path, is_other_float, measured
 from ramet._verify.findings import not_run, short
-from ramet._verify.inputs import SIZES, Case, Signature, ordinary_case, other_cases, signatures_of
+from ramet._verify.inputs import SIZES, Case, Signature, cases_for, signatures_of
 from ramet._verify.reach import reach
 from ramet._verify.report import Difference
-from ramet._verify.side import Side
+from ramet._verify.side import Side, ops_in_both
 from ramet._verify.side_by_side import SideBySide
 from ramet._verify.snapshot import Snapshot
 
@@ -87,10 +87,13 @@ class Pair:
     @cached_property
     def side_by_side(self) -> SideBySide:
         """The comparison of all attributes."""
-        others = {location.path: location.op for location in self.theirs.locations}
-        pairs = [(location.op, others[location.path]) for location in self.ours.locations if location.path in others]
         with pause_collector():
-            return SideBySide(pairs, self.ours.names, measured(self.tolerance))
+            return SideBySide(ops_in_both(self.ours, self.theirs), self.ours.names, measured(self.tolerance))
+
+    @property
+    def equal(self) -> str:
+        """The words for values that do not differ."""
+        return "bit-equal" if self.tolerance is None else "equal within the tolerance"
 
     @cached_property
     def has_other_dtypes(self) -> bool:
@@ -114,7 +117,7 @@ class Pair:
         self.end()
         ours, theirs = (run.state_of(side) for side in (self.ours, self.theirs))  # read now, not kept
         tolerance = measured(self.tolerance)
-        found = list(run.compare_by_path(ours, theirs, tolerance))
+        found = list(compare_by_path(ours, theirs, tolerance))
         return found, None if tolerance is None else tolerance.largest
 
     @cached_property
@@ -137,12 +140,12 @@ class Pair:
             return [given] if refusal is None else f"the original refuses the given inputs: {short(refusal)}"
         error: Exception | None = None
         for signature, size, whole in self._attempts():
-            first = ordinary_case(signature, self.seed, size, whole=whole)
+            cases = cases_for(signature, self.seed, size, whole=whole, padded=self._creates_masks)
+            first = next(cases)
             result = run.run(self, self.ours, first)
             if result.error is None:
                 self._results[True, first.name, False] = result
-                more = other_cases(signature, self.seed, size, whole=whole, padded=self._creates_masks)
-                return [first, *(case for case in more if self._is_accepted(case))]
+                return [first, *(case for case in cases if self._is_accepted(case))]
             error = error or result.error
         return f"the original refuses inputs made from its specs: {short(error or ValueError())}; pass inputs=..."
 
@@ -167,7 +170,7 @@ class Pair:
             self.left_out.append(f"{case.name} ({short(error, 80)})")
         return error is None
 
-    @property
+    @cached_property
     def _creates_masks(self) -> bool:
         ops = [location.op for location in self.ours.locations]
         return any(isinstance(op, keras.layers.Masking) or getattr(op, "mask_zero", False) for op in ops)

@@ -179,8 +179,7 @@ def parts(value: Any) -> Iterator[tuple[str, Any]]:
         yield from ((f".{name}", part) for name, part in value.__dict__.items())
         return
     if issubclass(cls, types.CellType):
-        with_contents = gc.get_referents(value)
-        yield from (("", part) for part in with_contents)
+        yield from (("", part) for part in gc.get_referents(value))  # its content, if it has one
         return
     if issubclass(cls, weakref.ReferenceType):
         yield "()", value()
@@ -207,9 +206,10 @@ def _items(value: Any) -> Iterator[tuple[str, Any]]:
     cls = type(value)
     if issubclass(cls, dict):
         for key, part in list(dict.items(value)):
-            if not isinstance(key, str | int | float | bool | None):
-                yield ".keys()", key
-            yield f"[{key!r}]" if isinstance(key, str | int | float | bool | None) else "[...]", part
+            if isinstance(key, str | int | float | bool | None):
+                yield f"[{key!r}]", part
+            else:
+                yield from ((".keys()", key), ("[...]", part))
     elif issubclass(cls, list | tuple):
         yield from ((f"[{index}]", part) for index, part in enumerate(cls.__iter__(value)))
     elif issubclass(cls, set | frozenset):
@@ -225,11 +225,8 @@ def reach(roots: Iterable[Any], but: frozenset[int] = frozenset()) -> dict[int, 
         roots: The objects to start from.
         but: The ids of objects to leave out, with everything that is reached only through them.
     """
-    found: dict[int, Reached] = {}
-    waiting: list[Reached] = []
-    for root in roots:
-        found[id(root)] = Reached(root, "", None)
-        waiting.append(found[id(root)])
+    found = {id(root): Reached(root, "", None) for root in roots}
+    waiting = list(found.values())
     while waiting:
         reached = waiting.pop()
         if is_fixed(reached.value):

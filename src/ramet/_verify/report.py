@@ -1,4 +1,4 @@
-"""The report of `verify`: checks and their differences, as frozen values."""
+"""The report of `verify`: checks and their differences as frozen values, and a picture of both models."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from shutil import get_terminal_size
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+from ramet._diff import Weights, diff_graphs
+from ramet._draw import Picture, Rankdir, draw_graph
+from ramet._graph import Graph
 from ramet._report import (
     Document,
     Result,
@@ -27,18 +29,13 @@ from ramet._report import (
     to_html,
     to_text,
 )
-from ramet.errors import VerifyError
-
-if TYPE_CHECKING:
-    from ramet._graph import Graph
-
-__all__ = ["Check", "Difference", "Outcome", "Report", "VerifyError"]
+from ramet.errors import ArgumentError, VerifyError
 
 Outcome: TypeAlias = Literal["passed", "failed", "not run"]
 
-# The mark of each outcome, and its meaning.
 # The reason of a check that was not run because only graphs were compared.
 ONLY_GRAPHS = "a graph holds neither values nor code; pass two models or two files"
+# The mark of each outcome, and its style.
 _MARKS: Mapping[Outcome, tuple[str, Style]] = {
     "passed": ("✓", "good"),
     "failed": ("✗", "bad"),
@@ -91,7 +88,7 @@ class Check(Summarized):
     differences: tuple[Difference, ...] = ()
     total: int = 0
     began: str | None = None
-    counts: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    counts: Mapping[str, int] = field(default_factory=dict)
     largest: float | None = None
 
     def _summary(self) -> str:
@@ -101,30 +98,19 @@ class Check(Summarized):
     def __str__(self) -> str:
         return _text([self])
 
-    def __reduce__(self) -> tuple[object, ...]:
-        # A read-only view cannot be pickled.
-        return _revive, (self.to_data(),)
-
     def to_data(self) -> dict[str, Any]:
         """Return the check as plain data, for JSON."""
-        differences = [{"path": one.path, "text": one.text, "size": one.size} for one in self.differences]
         return {
             "name": self.name,
             "outcome": self.outcome,
             "summary": self.summary,
             "reason": self.reason,
             "total": self.total,
-            "differences": differences,
+            "differences": [{"path": one.path, "text": one.text, "size": one.size} for one in self.differences],
             "began": self.began,
-            "counts": {name: int(number) for name, number in self.counts.items()},
+            "counts": dict(self.counts),
             "largest": self.largest,
         }
-
-
-def _revive(data: dict[str, Any]) -> Check:
-    parts = {**data, "counts": MappingProxyType(data["counts"])}
-    parts["differences"] = tuple(Difference(**one) for one in data["differences"])
-    return Check(**parts)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -207,8 +193,6 @@ class Report(Result):
 
         `ramet.draw(model, report=report)` has the histograms of the weights as well.
         """
-        from ramet._verify.picture import picture_of
-
         return picture_of(self).to_html()
 
     def to_text(self) -> str:
@@ -239,8 +223,6 @@ class Report(Result):
         """Return the table, and below it the picture of the differences if a check failed."""
         picture = None
         if self.failed and self.graphs is not None:
-            from ramet._verify.picture import picture_of
-
             # A picture that fails costs the picture, and not the table.
             picture = attempt(lambda: picture_of(self)._repr_html_() or "")
         return f"<div>{to_html(self.__report__())}{picture or ''}</div>"
@@ -274,3 +256,48 @@ def _text(checks: Iterable[Check]) -> str:
         lines += [f"{check.name}: {_description(check)}", *(f"  {text}" for text in _details(check))]
         lines += [f"  differences begin at {check.began}"] if check.began is not None else []
     return "\n".join(map(escape, lines))
+
+
+def picture_of(report: Report, weights: Weights | None = None, *, rankdir: Rankdir = "TB", columns: int = 1) -> Picture:
+    """Return a picture of the other model with its differences from the original, opened at the first value that differs.
+
+    Args:
+        report: The report on two models, or on one file on several backends.
+        weights: The values of the other model's variables, for a histogram of each.
+        rankdir: "TB" or "LR", as for `ramet.draw`.
+        columns: The number of columns, as for `ramet.draw`.
+    """
+    if report.graphs is None:
+        raise ArgumentError(
+            f"Cannot draw the report on '{report.twin}': it does not contain the models as data.",
+            fix="draw one of them with it: ramet.draw(model, report=report).",
+        )
+    ours, theirs = report.graphs
+    return draw_graph(
+        theirs,
+        diff_graphs(ours, theirs) or None,
+        weights,
+        before=ours,
+        findings=findings_of(report),
+        rankdir=rankdir,
+        columns=columns,
+    )
+
+
+def findings_of(report: Report) -> list[tuple[str, str]]:
+    """Return path and text of each difference found by failed checks; those at which values begin to differ come first."""
+    found = [_beginning(check, check.began) for check in report.failed if check.began is not None]
+    for check in report.failed:
+        found += [(one.path, f"{check.name}: {one.text}") for one in check.differences]
+        rest = check.total - len(check.differences)
+        if rest > 0:
+            found.append(("", f"{check.name}: {more(rest)}"))
+    return found
+
+
+def _beginning(check: Check, began: str) -> tuple[str, str]:
+    # The path may be followed by words: `encoder/d (the other runs e there)`.
+    path, _, note = began.partition(" (")
+    words = f"differences begin here ({note}" if note else "the first value that differs"
+    first = f"; {check.differences[0]}" if check.differences else ""
+    return path, f"{check.name}: {words}; {check.summary}{first}"

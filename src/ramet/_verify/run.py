@@ -1,12 +1,13 @@
-"""Run a model from a known state, and compare the results of two runs."""
+"""Run a model from a known state, record its calls, and read its outputs and its state."""
 
 from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import keras
 import numpy as np
@@ -21,13 +22,14 @@ from ramet._keras import (
     views_of,
     watch_calls,
 )
-from ramet._verify.compare import Copies, differ, measured
-from ramet._verify.report import Difference
-from ramet._verify.side import Side, variables_by_path
+from ramet._verify.compare import Copies, differences, measured
+from ramet._verify.side import Side
 
 if TYPE_CHECKING:
     from ramet._verify.inputs import Case
     from ramet._verify.pair import Pair
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -54,11 +56,26 @@ class Result:
 
 @dataclass
 class Step:
-    """One call during a run: its path, its values and their masks."""
+    """One call during a run: its path, the arrays of its values, and those of the mask of each value."""
 
     path: str
-    values: list[Any]
-    masks: list[Any]
+    arrays: list[Any]
+    masks: list[list[Any]]
+
+
+def attempt(pair: Pair, action: Callable[[], T]) -> T | Exception:
+    """Call a function while both models are in their initial state, and return its result, or the error that it raised.
+
+    Warnings are ignored: the user has seen them when the model was run before.
+    """
+    with warnings.catch_warnings(action="ignore"):
+        pair.begin()
+        try:
+            return action()
+        except Exception as error:  # noqa: BLE001  # a user's class may raise anything, and that is a result
+            return error
+        finally:
+            pair.end()
 
 
 def run(pair: Pair, side: Side, case: Case, *, training: bool = False) -> Result:
@@ -68,34 +85,28 @@ def run(pair: Pair, side: Side, case: Case, *, training: bool = False) -> Result
     records = case.trains and not training
     differentiates = pair.differentiates and case.is_first and not training and side.model.trainable_variables
 
-    def call() -> Any:
-        return side.model(*case.args, training=training, **case.kwargs)
-
     def recorded_call() -> Any:
         with watch_calls(_recorder(side, result.steps, values=False)) if records else contextlib.nullcontext():
-            return call()
+            return case.call(side.model, training=training)
 
     def again() -> Any:
         pair.begin()
-        return call()
+        return case.call(side.model, training=training)
 
-    with quiet():
-        pair.begin()
-        try:
-            if differentiates:
-                returned, found = run_and_differentiate(
-                    side.model, recorded_call, again, lambda outputs: _weighted_sum(outputs, pair.seed)
-                )
-                result.gradients = found if isinstance(found, Exception) else _by_variable(side, found)
-            else:
-                returned = recorded_call()
-            result.outputs = by_path(returned)
-            result.like = keras.tree.map_structure(_like, returned)
-        except Exception as error:  # noqa: BLE001  # a model may raise anything, and that is a result
-            result.error = error
-            return result
+    def fill() -> None:
+        if differentiates:
+            returned, found = run_and_differentiate(
+                side.model, recorded_call, again, lambda outputs: _weighted_sum(outputs, pair.seed)
+            )
+            result.gradients = found if isinstance(found, Exception) else _by_variable(side, found)
+        else:
+            returned = recorded_call()
+        result.outputs = by_path(returned)
+        result.like = keras.tree.map_structure(_like, returned)
         if training:
             result.state = state_of(side, pair.copies)
+
+    result.error = attempt(pair, fill)
     return result
 
 
@@ -114,12 +125,8 @@ def _weighted_sum(outputs: Any, seed: int) -> Any:
 
 
 def _by_variable(side: Side, found: list[Any]) -> dict[str, list[Any]]:
-    paths = {id(variable): path for path, variable in side.variables.items()}
-    variables = side.model.trainable_variables
-    return {
-        paths.get(id(variable), variable.path): arrays_of(value)
-        for variable, value in zip(variables, found, strict=True)
-    }
+    pairs = zip(side.model.trainable_variables, found, strict=True)
+    return {side.names.get(id(variable), variable.path): arrays_of(value) for variable, value in pairs}
 
 
 def _like(value: Any) -> Any:
@@ -130,73 +137,38 @@ def _like(value: Any) -> Any:
 
 def _recorder(side: Side, steps: list[Step], *, values: bool) -> Callable[[Any, Any], None]:
     """Return a function that is called with every op and its outputs, and records them as steps."""
-    numbers: dict[str, int] = {}
+    numbers: Counter[str] = Counter()
 
     def record(op: Any, outputs: Any) -> None:
         flat = [value for value in keras.tree.flatten(outputs) if keras.ops.is_tensor(value)]
         if not all(map(is_concrete, flat)):
             return
         path = side.names.get(id(op), type(op).__name__)
-        numbers[path] = numbers.get(path, 0) + 1
+        numbers[path] += 1
         name = path if numbers[path] == 1 else f"{path}#{numbers[path]}"
-        held = [arrays_of(value) for value in flat] if values else []
-        steps.append(Step(name, held, [arrays_of(mask_of(value)) for value in flat]))
+        arrays = [array for value in flat for array in arrays_of(value)] if values else []
+        steps.append(Step(name, arrays, [arrays_of(mask_of(value)) for value in flat]))
 
     return record
 
 
-def trace(pair: Pair, side: Side, case: Case, *, training: bool = False) -> list[Step]:
-    """Return every call of a run with its values and masks, inner calls before outer ones."""
+def _trace(pair: Pair, side: Side, case: Case, *, training: bool) -> list[Step]:
+    """Return every call of a run, inner calls before outer ones; if the model raises, the calls before that."""
     steps: list[Step] = []
-    with quiet(), watch_calls(_recorder(side, steps, values=True)):
-        pair.begin()
-        try:
-            side.model(*case.args, training=training, **case.kwargs)
-        except Exception:  # noqa: BLE001  # the calls before the error are the result
-            return steps
+    with watch_calls(_recorder(side, steps, values=True)):
+        attempt(pair, lambda: case.call(side.model, training=training))
     return steps
 
 
 def first_difference(pair: Pair, case: Case, *, training: bool = False) -> str | None:
     """Return the first call whose value differs, in the order in which calls are run."""
-    ours, theirs = (trace(pair, side, case, training=training) for side in (pair.ours, pair.theirs))
+    ours, theirs = (_trace(pair, side, case, training=training) for side in (pair.ours, pair.theirs))
     for mine, yours in zip(ours, theirs, strict=False):
         if mine.path != yours.path:
             return f"{mine.path} (the other model calls {yours.path} there)"
-        if any(differences(mine.path, mine.values, yours.values, measured(pair.tolerance))):
+        if any(differences(mine.path, mine.arrays, yours.arrays, measured(pair.tolerance))):
             return mine.path
     return None
-
-
-def differences(path: str, ours: list[Any], theirs: list[Any], tolerance: Any) -> Iterator[Difference]:
-    """Yield the differences between two lists of values, each a list of arrays."""
-    if [len(value) for value in ours] != [len(value) for value in theirs]:
-        yield Difference(path, f"{len(ours)} values became {len(theirs)}, or their kinds differ")
-        return
-    for mine, yours in zip(ours, theirs, strict=True):
-        for a, b in zip(mine, yours, strict=True):
-            found = differ(path, a, b, tolerance)
-            if found is not None:
-                yield found
-
-
-def compare_by_path(
-    ours: dict[str, list[Any]], theirs: dict[str, list[Any]], tolerance: Any, note: str = ""
-) -> Iterator[Difference]:
-    """Yield the differences between two dicts of values by path."""
-    for path, arrays in ours.items():
-        if path not in theirs:
-            yield Difference(path, f"{note}missing")
-        elif len(arrays) != len(theirs[path]):
-            yield Difference(path, f"{note}a value of another kind")
-        else:
-            for a, b in zip(arrays, theirs[path], strict=True):
-                found = differ(path, a, b, tolerance, note)
-                if found is not None:
-                    yield found
-    for path in theirs:
-        if path not in ours:
-            yield Difference(path, f"{note}new")
 
 
 def by_path(outputs: Any) -> dict[str, list[Any]]:
@@ -222,17 +194,8 @@ def state_of(side: Side, copies: Copies | None = None) -> dict[str, list[Any]]:
         copies: Keeps copies of the values. Without it, values must be read at once: on torch they change with the variables.
     """
     found = {}
-    for path, variable in variables_by_path(side.model, side.locations).items():
-        arrays = views_of(variable)
-        keeps = copies is not None and is_live(structure.value_of(variable))
-        found[path] = [copies.of(array) for array in arrays] if copies is not None and keeps else arrays
+    for path, variable in side.read_variables().items():
+        found[path] = views_of(variable)
+        if copies is not None and is_live(structure.value_of(variable)):
+            found[path] = [copies.of(array) for array in found[path]]
     return found
-
-
-class quiet(warnings.catch_warnings):  # noqa: N801  # read as a statement: with quiet()
-    """Ignore warnings: the user has seen them when the model was run before."""
-
-    def __enter__(self) -> Any:
-        entered = super().__enter__()
-        warnings.simplefilter("ignore")
-        return entered

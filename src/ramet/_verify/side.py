@@ -1,9 +1,9 @@
-"""One of the two models that are compared, and every variable of a model by its path."""
+"""One of the two models that are compared: its ops and variables by path, and every object that it reaches."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -41,12 +41,18 @@ class Side:
     @cached_property
     def variables(self) -> dict[str, Any]:
         """Every variable by path."""
-        return variables_by_path(self.model, self.locations)
+        return self.read_variables()
 
     @cached_property
     def names(self) -> dict[int, str]:
-        """The paths of ops, variables, metrics and the optimizer, by id."""
-        return named_objects(self.model, self.locations)
+        """The paths of ops, variables, metrics, the optimizer and the model itself, by id."""
+        names = {id(variable): path for path, variable in self.variables.items()}
+        names |= {id(metric): f"{METRICS}/{name}" for metric, name in self._metrics()}
+        if getattr(self.model, "optimizer", None) is not None:
+            names[id(self.model.optimizer)] = OPTIMIZER
+        names |= {id(location.op): location.path for location in self.locations if location.same_as is None}
+        names[id(self.model)] = self.model.name
+        return names
 
     @cached_property
     def reached(self) -> dict[int, Reached]:
@@ -54,16 +60,44 @@ class Side:
         with pause_collector():
             return reach([self.model], but=self._shared)
 
+    @property
+    def vocabularies(self) -> dict[str, list[str]]:
+        """The vocabulary of each layer that has one, by path; the lookup table is not a variable."""
+        found = {one.path: vocabulary_of(one.op) for one in self.locations if one.same_as is None}
+        return {path: words for path, words in found.items() if words is not None}
 
-def variables_by_path(model: Any, locations: list[OpLocation] | None = None) -> dict[str, Any]:
-    """Return the variables of a model, each once, by the first path that leads to it."""
-    found: dict[str, Any] = {}
-    seen: set[int] = set()
-    for path, variable in _all(model, locations or locations_below(model)):
-        if id(variable) not in seen:
-            seen.add(id(variable))
-            found[path] = variable
-    return found
+    def read_variables(self) -> dict[str, Any]:
+        """Return the variables that the model has now, each once, by the first path that leads to it."""
+        found: dict[int, tuple[str, Any]] = {}
+        for path, variable in self._all_variables():
+            found.setdefault(id(variable), (path, variable))
+        return dict(found.values())
+
+    def _all_variables(self) -> Iterator[tuple[str, Any]]:
+        for location in self.locations:
+            if location.same_as is None:
+                yield from _named(location.path, (variable for variable, _ in structure.variables_of(location.op)))
+        for metric, name in self._metrics():
+            yield from _named(f"{METRICS}/{name}", metric.variables)
+        optimizer = getattr(self.model, "optimizer", None)
+        if isinstance(optimizer, keras.optimizers.Optimizer):
+            yield from _named(OPTIMIZER, optimizer.variables)
+
+    def _metrics(self) -> Iterator[tuple[Any, str]]:
+        metrics = list(getattr(self.model, "metrics", ()))
+        yield from zip(metrics, unique_ids([metric.name for metric in metrics]), strict=True)
+
+
+def _named(prefix: str, variables: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    owned = list(variables)
+    names = unique_ids([variable.name.replace("/", "_") for variable in owned])
+    yield from ((f"{prefix}/{name}".lstrip("/"), variable) for name, variable in zip(names, owned, strict=True))
+
+
+def ops_in_both(ours: Side, theirs: Side) -> list[tuple[Any, Any]]:
+    """Return the ops of two models that have the same path."""
+    others = {location.path: location.op for location in theirs.locations}
+    return [(location.op, others[location.path]) for location in ours.locations if location.path in others]
 
 
 def size_of(variable: Any) -> int:
@@ -71,36 +105,12 @@ def size_of(variable: Any) -> int:
     return 0 if variable.shape is None else math.prod(variable.shape)
 
 
-def _all(model: Any, locations: list[OpLocation]) -> Iterator[tuple[str, Any]]:
-    for location in locations:
-        if location.same_as is None:
-            owned = [variable for variable, _ in structure.variables_of(location.op)]
-            yield from _named(location.path, owned)
-    for metric, name in _metrics(model):
-        yield from _named(f"{METRICS}/{name}", metric.variables)
-    optimizer = getattr(model, "optimizer", None)
-    if isinstance(optimizer, keras.optimizers.Optimizer):
-        yield from _named(OPTIMIZER, optimizer.variables)
-
-
-def _named(prefix: str, variables: Any) -> Iterator[tuple[str, Any]]:
-    owned = list(variables)
-    names = unique_ids([variable.name.replace("/", "_") for variable in owned])
-    yield from ((f"{prefix}/{name}".lstrip("/"), variable) for name, variable in zip(names, owned, strict=True))
-
-
-def _metrics(model: Any) -> Iterator[tuple[Any, str]]:
-    metrics = list(getattr(model, "metrics", ()))
-    yield from zip(metrics, unique_ids([metric.name for metric in metrics]), strict=True)
-
-
-def named_objects(model: Any, locations: list[OpLocation] | None = None) -> dict[int, str]:
-    """Return the paths of ops, variables, metrics, the optimizer and the model itself, by id."""
-    locations = locations or locations_below(model)
-    names = {id(variable): path for path, variable in variables_by_path(model, locations).items()}
-    names |= {id(metric): f"{METRICS}/{name}" for metric, name in _metrics(model)}
-    if getattr(model, "optimizer", None) is not None:
-        names[id(model.optimizer)] = OPTIMIZER
-    names |= {id(location.op): location.path for location in locations if location.same_as is None}
-    names[id(model)] = model.name
-    return names
+def vocabulary_of(op: Any) -> list[str] | None:
+    """Return the vocabulary of a layer, or None if it has none (yet)."""
+    read = getattr(op, "get_vocabulary", None)
+    if not callable(read):
+        return None
+    try:
+        return [str(word) for word in read()]
+    except Exception:  # noqa: BLE001  # any class may have such a method
+        return None

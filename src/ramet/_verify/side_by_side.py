@@ -16,6 +16,7 @@ import keras
 
 from ramet._keras import IDENTITY_ATTRIBUTES, arrays_of, is_library_attribute, structure
 from ramet._verify.compare import Measure, differ, is_other_float
+from ramet._verify.findings import clip
 from ramet._verify.reach import attributes, can_change, is_array, is_opaque, parts
 from ramet._verify.report import Difference
 
@@ -64,73 +65,60 @@ class SideBySide:
         for mine, yours, path in self._ids:
             # In a twin, the id of an object is replaced by the id of its counterpart.
             if mine not in self._partner or id(self._partner[mine]) != yours:
-                self._add("value", path, f"{_text(mine)} became {_text(yours)}", mine, yours)
+                self._add_change(path, mine, yours)
+
+    def differences(self, kind: Kind) -> list[Difference]:
+        """Return the differences of one kind."""
+        return [found.difference for found in self.found if found.kind == kind]
 
     def _add(self, kind: Kind, path: str, text: str, old: Any, new: Any) -> None:
         self.found.append(Found(kind, Difference(path, text), old, new))
+
+    def _add_change(self, path: str, old: Any, new: Any, note: str = "") -> None:
+        self._add("value", path, f"{_text(old)} became {_text(new)}{note}", old, new)
+
+    def _compare_arrays(self, a: Any, b: Any, path: str) -> None:
+        for mine, yours in zip(arrays_of(a), arrays_of(b), strict=False):
+            difference = differ(path, mine, yours, self.tolerance)
+            if difference is not None:
+                self.found.append(Found("array", difference, mine, yours))
 
     def _compare(self, a: Any, b: Any, path: str) -> None:
         given_path, path = path, self.names.get(id(a), path)
         self.compared += 1
         if a is b:
             return
-        if isinstance(a, _PLAIN) or isinstance(b, _PLAIN) or isinstance(a, type):
-            if self.tolerance is not None and is_other_float(a, b):
-                self.dtypes.append((a, b))
-            elif type(a) is int and type(b) is int and a != b and a >= _SMALLEST_ID:
-                self._ids.append((a, b, path))
-            elif type(a) is not type(b) or (a != b and repr(a) != repr(b)):  # NaN does not equal itself
-                self._add("value", path, f"{_text(a)} became {_text(b)}", a, b)
-            return
         if self.tolerance is not None and is_other_float(a, b):
             self.dtypes.append((a, b))
-            return
-        if type(a) is not type(b):
+        elif isinstance(a, _PLAIN) or isinstance(b, _PLAIN) or isinstance(a, type):
+            if type(a) is int and type(b) is int and a != b and a >= _SMALLEST_ID:
+                self._ids.append((a, b, path))
+            elif type(a) is not type(b) or (a != b and repr(a) != repr(b)):  # NaN does not equal itself
+                self._add_change(path, a, b)
+        elif type(a) is not type(b):
             if not (isinstance(a, keras.Operation) and id(a) in self.names):  # found by the structure check
-                self._add("value", path, f"{_text(a)} became {_text(b)}, a {type(b).__name__}", a, b)
-            return
-        if is_array(a):
-            for one, other in zip(arrays_of(a), arrays_of(b), strict=True):
-                difference = differ(path, one, other, self.tolerance)
-                if difference is not None:
-                    self.found.append(Found("array", difference, one, other))
-        if self._is_known(a, b, given_path) or is_array(a) or is_opaque(a):
-            return
-        if isinstance(a, keras.Variable):
-            self._variable(a, b, path)
+                self._add_change(path, a, b, f", a {type(b).__name__}")
         else:
-            self._waiting.extend(reversed(list(self._inside(a, b, path))))
-
-    def _variable(self, a: Any, b: Any, path: str) -> None:
-        if id(a) in self.names:
-            return  # part of the state, which has its own check
-        for one, other in zip(arrays_of(a), arrays_of(b), strict=False):
-            difference = differ(path, one, other, self.tolerance)
-            if difference is not None:
-                self.found.append(Found("array", difference, one, other))
+            if is_array(a):
+                self._compare_arrays(a, b, path)
+            if self._is_known(a, b, given_path) or is_array(a) or is_opaque(a):
+                return
+            if not isinstance(a, keras.Variable):
+                self._waiting.extend(reversed(list(self._inside(a, b, path))))
+            elif id(a) not in self.names:  # the others are part of the state, which has its own check
+                self._compare_arrays(a, b, path)
 
     def _is_known(self, a: Any, b: Any, path: str) -> bool:
         """Return whether the pair is known, and record sharing that only one side has."""
-        if not can_change(a):
-            known = id(a) in self._partner
-        else:
-            known = id(a) in self._partner or id(b) in self._back
-            if id(a) in self._partner and self._partner[id(a)] is not b:
-                self._add(
-                    "sharing",
-                    path,
-                    f"one {type(a).__name__} in the original, two in the other model",
-                    "one object",
-                    "two",
-                )
-            elif id(a) not in self._partner and id(b) in self._back:
-                self._add(
-                    "sharing",
-                    path,
-                    f"two {type(a).__name__}s in the original, one in the other model",
-                    "two",
-                    "one object",
-                )
+        known = id(a) in self._partner
+        if can_change(a):
+            if known and self._partner[id(a)] is not b:
+                text = f"one {type(a).__name__} in the original, two in the other model"
+                self._add("sharing", path, text, "one object", "two")
+            elif not known and id(b) in self._back:
+                known = True
+                text = f"two {type(a).__name__}s in the original, one in the other model"
+                self._add("sharing", path, text, "two", "one object")
         self._partner.setdefault(id(a), b)
         self._back.setdefault(id(b), a)
         self._alive.append((a, b))  # so that no id is reused during the walk
@@ -139,13 +127,13 @@ class SideBySide:
     def _inside(self, a: Any, b: Any, path: str) -> Iterator[tuple[Any, Any, str]]:
         if isinstance(a, types.FunctionType):
             if a.__code__ != b.__code__ or a.__qualname__ != b.__qualname__:
-                self._add("value", path, f"{_text(a)} became {_text(b)}", a, b)
+                self._add_change(path, a, b)
                 return
         elif _is_checked_elsewhere(a) or (isinstance(a, weakref.ReferenceType) and (a() is None or b() is None)):
             return
         elif isinstance(a, set | frozenset):
             if _plain_members(a) != _plain_members(b):
-                self._add("value", path, f"{_text(a)} became {_text(b)}", a, b)
+                self._add_change(path, a, b)
             return
         ours, theirs = (self._parts(value) for value in (a, b))
         if isinstance(a, dict | list | tuple) and len(a) != len(b):
@@ -162,22 +150,17 @@ class SideBySide:
     def _parts(self, value: Any) -> dict[tuple[str, int], tuple[Any, str]]:
         """Return the parts by step; several may have the same step, so each is numbered."""
         found: dict[tuple[str, int], tuple[Any, str]] = {}
-        number: dict[str, int] = {}
-        own = attributes(value)
+        numbers: dict[str, int] = {}
+        own = attributes(value) or {}
         for step, part in parts(value):
             name = step.removeprefix(".")
-            if (
-                own is not None
-                and name in own
-                and _is_bookkeeping(name, part)
-                and is_library_attribute(type(value), name)
-            ):
+            if name in own and _is_bookkeeping(name, part) and is_library_attribute(type(value), name):
                 continue
             if name in IDENTITY_ATTRIBUTES or (step == ".training" and isinstance(value, keras.Layer)):
                 continue  # torch stores the mode of the last run there
             key = "[id]" if _is_address(step) else step
-            number[key] = number.get(key, 0) + 1
-            found[key, number[key]] = part, step
+            numbers[key] = numbers.get(key, 0) + 1
+            found[key, numbers[key]] = part, step
         return found
 
 
@@ -200,11 +183,12 @@ def _is_address(step: str) -> bool:
 
 
 def _plain_members(items: Any) -> set[str]:
-    return {repr(item) for item in items if isinstance(item, str | bool | float | bytes) or _is_small(item)}
-
-
-def _is_small(item: Any) -> bool:
-    return isinstance(item, int) and item < 1 << 32
+    """Return the members of a set that are plain values; large integers may be ids."""
+    return {
+        repr(item)
+        for item in items
+        if isinstance(item, str | bool | float | bytes) or (isinstance(item, int) and item < 1 << 32)
+    }
 
 
 def _text(value: Any) -> str:
@@ -214,5 +198,5 @@ def _text(value: Any) -> str:
         return f"{type(value).__name__} '{value.name}'"
     text = repr(value)
     if isinstance(value, _PLAIN) or (isinstance(value, list | tuple | dict | set) and len(text) <= 60):
-        return text if len(text) <= 60 else f"{text[:57]}..."
+        return clip(text, 60)
     return f"a {type(value).__name__}"

@@ -15,7 +15,7 @@ import operator
 import sys
 import types
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,8 +23,7 @@ from ramet._keras import is_live
 from ramet._verify.compare import Copies, same_bits
 from ramet._verify.reach import attributes, is_fixed, kind_of, slots
 
-# Restores an object, and returns whether it had changed.
-Restore = Callable[[], bool]
+_Restore: TypeAlias = Callable[[], None]
 # Containers compared at once. Only if one of them has changed, each is compared alone.
 _TOGETHER = 256
 
@@ -38,51 +37,40 @@ class Snapshot:
     """
 
     def __init__(self, values: Iterable[Any], copies: Copies) -> None:
-        self._values, self._copies = list(values), copies
+        self._values = list(values)
         containers: dict[type, list[Any]] = {base: [] for base in _BASES}
-        self._restores: list[Restore] = []
+        restores: list[_Restore | None] = []
         for value in self._values:
             if is_fixed(value):
                 continue
-            cls, restore = type(value), None
+            cls = type(value)
             kind = kind_of(cls)
             if kind.is_array:
-                restore = self._array(value)
+                restores.append(_array(value, copies))
             elif kind.is_variable:
-                restore = _tensorflow(value)
+                restores.append(_tensorflow(value))
             elif issubclass(cls, types.CellType):
-                restore = _cell(value)
+                restores.append(_cell(value))
             else:
                 if issubclass(cls, _BASES):
                     containers[next(base for base in _BASES if issubclass(cls, base))].append(value)
                 own = attributes(value)
                 if own is not None:
                     containers[dict].append(own)
-                if kind.slots:
-                    restore = _slots(value, list(slots(value)))
-            if restore is not None:
-                self._restores.append(restore)
+                if kind.slots and not issubclass(cls, tuple | frozenset):
+                    restores.append(_slots(value))
+        self._restores = [restore for restore in restores if restore is not None]
         self._groups = [
             _Group(base, found[start : start + _TOGETHER])
             for base, found in containers.items()
             for start in range(0, len(found), _TOGETHER)
         ]
 
-    def restore(self) -> int:
-        """Restore all objects, and return the number of those that had changed."""
-        changed = sum([restore() for restore in self._restores])
-        groups = []
-        for group in self._groups:
-            found = group.restore()
-            changed += len(found)
-            groups.extend(group.split(found))
-        self._groups = groups
-        return changed
-
-    def _array(self, value: Any) -> Restore | None:
-        if isinstance(value, np.ndarray):
-            return _numpy(value)
-        return _torch(value, self._copies) if hasattr(value, "data_ptr") else None
+    def restore(self) -> None:
+        """Restore all objects."""
+        for restore in self._restores:
+            restore()
+        self._groups = [part for group in self._groups for part in group.restore()]
 
 
 # The kinds of mutable containers, subclasses first.
@@ -96,9 +84,8 @@ class _Group:
         self._base, self._items = base, items
         self._is_dict = issubclass(base, dict)
         self._sizes = list(map(base.__len__, items))
-        self._filled = [
-            item for item, size in zip(items, self._sizes, strict=True) if size
-        ]  # the others have no content to compare
+        # The others have no content to compare.
+        self._filled = [item for item, size in zip(items, self._sizes, strict=True) if size]
         self._before = tuple(map(tuple, self._streams(self._filled)))
 
     def _streams(self, items: Sequence[Any]) -> list[Iterable[Any]]:
@@ -111,27 +98,24 @@ class _Group:
         """Return whether every item is the same object as before. No code of the user runs for this."""
         return all(all(map(operator.is_, now, then)) for now, then in zip(self._streams(items), before, strict=True))
 
-    def restore(self) -> list[Any]:
-        """Restore the content of the containers, and return those that had changed."""
+    def restore(self) -> list[_Group]:
+        """Restore the content of the containers, and return the groups for the next time.
+
+        Every run changes the same few containers. They form a group of their own, so that the others stay fast to compare.
+        """
         size_of = self._base.__len__
         if list(map(size_of, self._items)) == self._sizes and self._is_unchanged(self._filled, self._before):
-            return []
-        changed, start = [], 0
+            return [self]
+        changed, rest, start = [], [], 0
         for item, size in zip(self._items, self._sizes, strict=True):
             before = tuple(held[start : start + size] for held in self._before)
             start += size
             if size_of(item) != size or not self._is_unchanged((item,), before):
                 self._write(item, before)
                 changed.append(item)
-        return changed
-
-    def split(self, changed: list[Any]) -> list[_Group]:
-        """Split off the containers that changed: every run changes the same few, so the others stay fast to compare."""
-        if not 0 < len(changed) < len(self._items):
-            return [self]
-        chosen = set(map(id, changed))
-        rest = [item for item in self._items if id(item) not in chosen]
-        return [_Group(self._base, items) for items in (rest, changed)]
+            else:
+                rest.append(item)
+        return [_Group(self._base, items) for items in (rest, changed)] if changed and rest else [self]
 
     def _write(self, item: Any, before: tuple[tuple[Any, ...], ...]) -> None:
         base = self._base
@@ -142,60 +126,49 @@ class _Group:
             (base.update if base is set else base.extend)(item, before[0])
 
 
-def _slots(value: Any, before: list[tuple[str, Any]]) -> Restore | None:
-    if not before or issubclass(type(value), tuple | frozenset):
-        return None
+def _slots(value: Any) -> _Restore:
+    before = list(slots(value))
 
-    def restore() -> bool:
+    def restore() -> None:
         now = dict(slots(value))
-        changed = [(name, held) for name, held in before if name not in now or now[name] is not held]
-        for name, held in changed:
-            object.__setattr__(value, name, held)
-        return bool(changed)
+        for name, held in before:
+            if name not in now or now[name] is not held:
+                object.__setattr__(value, name, held)
 
     return restore
 
 
-def _cell(cell: types.CellType) -> Restore | None:
+def _cell(cell: types.CellType) -> _Restore | None:
     try:
-        before = cell.cell_contents
+        return functools.partial(setattr, cell, "cell_contents", cell.cell_contents)
     except ValueError:  # empty
         return None
 
-    def restore() -> bool:
-        if cell.cell_contents is before:
-            return False
-        cell.cell_contents = before
-        return True
 
-    return restore
-
-
-def _numpy(array: Any) -> Restore | None:
-    if not array.flags.writeable:
+def _array(array: Any, copies: Copies) -> _Restore | None:
+    if hasattr(array, "data_ptr"):
+        return _torch(array, copies)
+    if not isinstance(array, np.ndarray) or not array.flags.writeable:
         return None
     before = array.copy()
 
-    def restore() -> bool:
-        if same_bits(array, before):
-            return False
-        array[...] = before
-        return True
+    def restore() -> None:
+        if not same_bits(array, before):
+            array[...] = before
 
     return restore
 
 
-def _torch(tensor: Any, copies: Copies) -> Restore:
+def _torch(tensor: Any, copies: Copies) -> _Restore:
     # torch counts the changes of a tensor, so an unchanged one need not be compared.
     version = tensor._version
     live = is_live(tensor)
     before = copies.of(tensor.detach().numpy()) if live else tensor.detach().clone()
     grad, wants_grad = tensor.grad if tensor.is_leaf else None, tensor.requires_grad
 
-    def restore() -> bool:
+    def restore() -> None:
         nonlocal version
-        changed = bool(tensor._version != version)
-        if changed:
+        if tensor._version != version:
             if live:
                 np.copyto(tensor.detach().numpy(), before)
             else:
@@ -203,30 +176,20 @@ def _torch(tensor: Any, copies: Copies) -> Restore:
             version = tensor._version
         if tensor.is_leaf:
             if tensor.grad is not grad:
-                tensor.grad, changed = grad, True
+                tensor.grad = grad
             if tensor.requires_grad != wants_grad:
                 tensor.requires_grad_(wants_grad)
-                changed = True
-        return changed
 
     return restore
 
 
-def _tensorflow(variable: Any) -> Restore | None:
+def _tensorflow(variable: Any) -> _Restore | None:
     try:
         before = variable.read_value()  # shares memory until either of them changes
     except Exception:  # noqa: BLE001  # TensorFlow's errors have no common class; a variable without a value has no state
         return None
-
     if type(variable).__name__ == "ResourceVariable":
         # `assign` also checks its argument and reads the value back, which takes several times as long.
         assign = sys.modules["tensorflow"].raw_ops.AssignVariableOp
-        write = functools.partial(assign, resource=variable.handle, value=before)
-    else:
-        write = functools.partial(variable.assign, before, read_value=False)
-
-    def restore() -> bool:
-        write()
-        return False  # TensorFlow does not report whether it had changed
-
-    return restore
+        return functools.partial(assign, resource=variable.handle, value=before)
+    return functools.partial(variable.assign, before, read_value=False)

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import difflib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,18 +26,14 @@ from ramet._keras import (
 )
 from ramet._report import progress_callback
 from ramet._source import form_of, saved
-from ramet._verify.across import check_backends, verify_across
+from ramet._verify.across import TOLERANCE, check_backends, verify_across
 from ramet._verify.checks import CHECKS, GRAPH_CHECKS
-from ramet._verify.compare import Tolerance, check_tolerance
+from ramet._verify.compare import Tolerance, check_tolerance, compare_by_path
 from ramet._verify.findings import NotRun
 from ramet._verify.pair import Pair
 from ramet._verify.report import ONLY_GRAPHS, Check, Report
-from ramet._verify.run import compare_by_path
 from ramet._verify.side import size_of
 from ramet.errors import ArgumentError, EditError, ModelFileError, NotAModelError, RametError, foreign_errors
-
-# Relative to the largest output. Adding in another order changes the last bits, in deep networks a few more.
-_EDIT_TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "bfloat16": 5e-2, "float16": 1e-2}
 
 
 def verify(
@@ -180,12 +176,7 @@ def _chosen_checks(only: Iterable[str] | str | None, skip: Iterable[str] | str |
 
 def _live_model(given: Any, argument: str, seed: int) -> Any:
     if isinstance(given, str | os.PathLike):
-        # A file does not keep random choices: a `Dropout` without a seed draws one whenever it is created. Both files are
-        # loaded from the same seed; otherwise no two files of such a model would be equal.
-        with keep_name_counters():
-            seed_generators(seed)
-            with safe_copy(Path(given)) as copy, _load_errors(Path(given)):
-                return load_copy(copy)
+        return _load(Path(given), seed)
     if given is None and argument == "twin":
         raise ArgumentError(
             "Cannot verify a model on its own: there is nothing to compare it with.",
@@ -201,20 +192,23 @@ def _live_model(given: Any, argument: str, seed: int) -> Any:
     return given
 
 
-@contextlib.contextmanager
-def _load_errors(path: Path) -> Iterator[None]:
-    """Turn whatever Keras raises while it loads a file into an error with the name of the file."""
-    try:
-        yield
-    except (RametError, MemoryError, RecursionError):
-        raise
-    except Exception as error:
-        raise ModelFileError(
-            f"Cannot load '{path.name}': Keras does not accept the file.",
-            found=f"{type(error).__name__}: {' '.join(str(error).split())[:200]}",
-            fix="pass a model file that keras.saving.load_model can load.",
-            path=str(path),
-        ) from error
+def _load(path: Path, seed: int) -> Any:
+    # A file does not keep random choices: a `Dropout` without a seed draws one whenever it is created. Both files are
+    # loaded from the same seed; otherwise no two files of such a model would be equal.
+    with keep_name_counters():
+        seed_generators(seed)
+        with safe_copy(path) as copy:
+            try:
+                return load_copy(copy)
+            except (RametError, MemoryError, RecursionError):
+                raise
+            except Exception as error:
+                raise ModelFileError(
+                    f"Cannot load '{path.name}': Keras does not accept the file.",
+                    found=f"{type(error).__name__}: {' '.join(str(error).split())[:200]}",
+                    fix="pass a model file that keras.saving.load_model can load.",
+                    path=str(path),
+                ) from error
 
 
 def _verify_graphs(model: Any, twin: Any, chosen: list[str], tolerance: Tolerance, seed: int) -> Report:
@@ -253,7 +247,7 @@ def check_same_function(model: Any, edited: Any) -> None:
     Inputs are made from the input specs of the model.
     """
     with keep_name_counters(), keep_random_state():
-        pair = Pair(model, edited, tolerance=_EDIT_TOLERANCE)
+        pair = Pair(model, edited, tolerance=TOLERANCE)
         try:
             for case in pair.cases:
                 ours, theirs = (pair.result(side, case) for side in (pair.ours, pair.theirs))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import tempfile
 import zipfile
 from collections.abc import Callable
@@ -15,11 +14,11 @@ import keras
 import numpy as np
 
 from ramet._keras import keep_name_counters, seed_generators
-from ramet._verify.compare import differ
+from ramet._verify.compare import compare_by_path, differences
 from ramet._verify.findings import Findings, not_run, short
 from ramet._verify.pair import Pair
 from ramet._verify.report import Check
-from ramet._verify.run import compare_by_path, quiet, state_of
+from ramet._verify.run import attempt, state_of
 from ramet._verify.side import Side
 
 _CHUNK = 1 << 20
@@ -48,15 +47,9 @@ def check(pair: Pair) -> Check:
 
 
 def _save(pair: Pair, side: Side, path: Path) -> Exception | None:
-    with quiet(), keep_name_counters():
-        pair.begin()
-        try:
-            side.model.save(path)
-        except Exception as error:  # noqa: BLE001  # the user's get_config may raise anything
-            return error
-        finally:
-            pair.end()
-    return None
+    with keep_name_counters():
+        returned = attempt(pair, lambda: side.model.save(path))
+    return returned if isinstance(returned, Exception) else None
 
 
 def _compare_files(findings: Findings, pair: Pair, ours: Path, theirs: Path, folder: Path) -> bool:
@@ -71,7 +64,8 @@ def _compare_files(findings: Findings, pair: Pair, ours: Path, theirs: Path, fol
                 if _are_equal(first, second):
                     continue
             same_bytes = False
-            copies = [_extracted(archive, name, folder / which) for archive, which in ((one, "1"), (other, "2"))]
+            # HDF5 seeks a lot, and seeking inside an archive reads everything before.
+            copies = [Path(one.extract(name, folder / "ours")), Path(other.extract(name, folder / "theirs"))]
             if name == "config.json":
                 configs = [_without_ids(json.loads(copy.read_text(encoding="utf-8"))) for copy in copies]
                 difference = _first_difference(configs[0], configs[1], findings.allow)
@@ -95,13 +89,6 @@ def _is_repeatable(pair: Pair, name: str, first: Path, folder: Path) -> bool:
             return False
         with first.open("rb") as member, archive.open(name) as other:
             return _are_equal(member, other)
-
-
-def _extracted(archive: zipfile.ZipFile, name: str, path: Path) -> Path:
-    """Extract a member of an archive: HDF5 seeks a lot, and seeking inside an archive reads everything before."""
-    with archive.open(name) as member, path.open("wb") as file:
-        shutil.copyfileobj(member, file, _CHUNK)
-    return path
 
 
 def _are_equal(first: IO[bytes], second: IO[bytes]) -> bool:
@@ -144,7 +131,7 @@ def _compare_weights(findings: Findings, ours: Any, theirs: Any, tolerance: Any)
     for path in sorted(mine.keys() ^ yours.keys()):
         findings.add_text(path, "only in one of the files")
     for path in sorted(mine.keys() & yours.keys()):
-        findings.add(differ(path, _read(mine[path]), _read(yours[path]), tolerance))
+        findings.add(differences(path, [_read(mine[path])], [_read(yours[path])], tolerance))
 
 
 def _datasets(file: Any) -> dict[str, Any]:
@@ -173,9 +160,7 @@ def _compare_loaded(findings: Findings, pair: Pair, ours: Path, theirs: Path) ->
         return ""
     found = list(compare_by_path(first, second, pair.tolerance, "after loading, "))
     drawn = _drawn_on_loading(pair, first, ours) if found else frozenset()
-    for difference in found:
-        if difference.path not in drawn:
-            findings.add(difference)
+    findings.add(difference for difference in found if difference.path not in drawn)
     count = len(first) - len(drawn)
     findings.count("variables", count)
     return f"after loading, {count} variables agree" + (f"; {len(drawn)} are drawn anew on loading" if drawn else "")
@@ -197,14 +182,10 @@ def _classes(side: Side) -> dict[str, type]:
 
 
 def _loaded(pair: Pair, side: Side, path: Path, seed: int) -> dict[str, list[Any]] | Exception:
-    with quiet(), keep_name_counters():
-        pair.begin()
+    def load() -> dict[str, list[Any]]:
         seed_generators(seed)
-        try:
-            # The file was just written from a model that runs in this process, so it brings no new code.
-            loaded = keras.saving.load_model(path, custom_objects=_classes(side), safe_mode=False)
-            return state_of(Side(loaded))
-        except Exception as error:  # noqa: BLE001  # a user's class may not support loading
-            return error
-        finally:
-            pair.end()
+        # The file was just written from a model that runs in this process, so it brings no new code.
+        return state_of(Side(keras.saving.load_model(path, custom_objects=_classes(side), safe_mode=False)))
+
+    with keep_name_counters():
+        return attempt(pair, load)

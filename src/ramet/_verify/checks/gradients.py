@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ramet._report import count as plural
+from ramet._verify.compare import compare_by_path
 from ramet._verify.findings import Findings, not_run, short
 from ramet._verify.pair import Pair
-from ramet._verify.report import Check, Difference
-from ramet._verify.run import compare_by_path, first_difference, run
+from ramet._verify.report import Check
+from ramet._verify.run import first_difference, run
 
 
 def check(pair: Pair) -> Check:
@@ -27,16 +28,11 @@ def check(pair: Pair) -> Check:
         again = run(pair, pair.ours, case).gradients
         if isinstance(again, Exception) or any(compare_by_path(ours, again, None)):
             not_run("the original does not give the same gradients twice")
-    for difference in found:
-        findings.add(difference)
+    findings.add(found)
     findings.count("variables", len(ours))
     if found:
-        findings.began = first_difference(pair, case) or _in_the_backward_pass(found)
-    how = "bit-equal" if pair.tolerance is None else "equal within the tolerance"
+        # If all values agree, gradients begin to differ at the last op.
+        last = found[-1].path.rpartition("/")[0]
+        findings.began = first_difference(pair, case) or f"{last} (in the backward pass; all values before it agree)"
     failed = f"the gradients of {len(found)} of {len(ours)} variables differ"
-    return findings.check(f"the gradients of {plural(len(ours), 'variable')} are {how}", failed)
-
-
-def _in_the_backward_pass(found: list[Difference]) -> str:
-    """Return the op where gradients begin to differ although all values agree: the last one."""
-    return f"{found[-1].path.rpartition('/')[0]} (in the backward pass; all values before it agree)"
+    return findings.check(f"the gradients of {plural(len(ours), 'variable')} are {pair.equal}", failed)

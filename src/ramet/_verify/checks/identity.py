@@ -25,9 +25,7 @@ def check(pair: Pair) -> Check:
         if ours.get(path) != theirs.get(path):
             findings.add_text(path, _describe(ours.get(path), theirs.get(path)))
     known = {difference.path for difference in findings.first}
-    for found in pair.side_by_side.found:
-        if found.kind == "sharing" and found.difference.path not in known:
-            findings.add(found.difference)
+    findings.add(one for one in pair.side_by_side.differences("sharing") if one.path not in known)
     objects = sum(can_change(reached.value) for reached in pair.ours.reached.values())
     findings.count("objects", objects)
     shared, tied = _shared_layers(pair.ours), _tied_variables(pair.ours)

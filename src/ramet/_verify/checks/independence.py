@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from typing import Any
 
 import keras
 import numpy as np
 
 from ramet._keras import views_of
+from ramet._verify.compare import compare_by_path
 from ramet._verify.findings import Findings, NotRun
 from ramet._verify.inputs import Case
 from ramet._verify.pair import Pair
 from ramet._verify.report import Check
-from ramet._verify.run import by_path, compare_by_path, quiet, state_of
+from ramet._verify.run import by_path, state_of
 from ramet._verify.side import Side
 
 
@@ -30,14 +32,12 @@ def check(pair: Pair) -> Check:
         pair.begin()
         before = state_of(watched, pair.copies)
         findings.count("variables changed", _change(changed))
-        for difference in compare_by_path(before, state_of(watched), None, words):
-            findings.add(difference)
+        findings.add(compare_by_path(before, state_of(watched), None, words))
         if case is not None:
             outputs = _outputs(watched, case)
             untouched = pair.result(watched, case)
             if untouched.error is None:
-                for difference in compare_by_path(untouched.outputs, outputs, None, words):
-                    findings.add(difference)
+                findings.add(compare_by_path(untouched.outputs, outputs, None, words))
         pair.end()
     count = findings.counts["variables changed"]
     what = "state" if case is None else "state and outputs"
@@ -62,15 +62,13 @@ def _other(array: Any, dtype: str) -> Any:
         return np.bitwise_xor(array, np.ones_like(array))
     if array.dtype.kind == "f":
         return array * array.dtype.type(-1.5) + array.dtype.type(0.25)
-    return keras.ops.cast(
-        keras.ops.add(keras.ops.cast(keras.ops.multiply(array.astype("float32"), -1.5), "float32"), 0.25), dtype
-    )
+    return keras.ops.cast(array.astype("float32") * -1.5 + 0.25, dtype)
 
 
 def _outputs(side: Side, case: Case) -> dict[str, list[Any]]:
     """Return the outputs of a model in its current state."""
-    with quiet():
+    with warnings.catch_warnings(action="ignore"):
         try:
-            return by_path(side.model(*case.args, training=False, **case.kwargs))
+            return by_path(case.call(side.model, training=False))
         except Exception:  # noqa: BLE001  # it returned outputs before the other model was changed
             return {}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from ramet._verify.compare import compare_by_path
 from ramet._verify.findings import Findings, short
 from ramet._verify.inputs import Case
 from ramet._verify.pair import Pair
 from ramet._verify.report import Check, Difference
-from ramet._verify.run import compare_by_path, first_difference, run
+from ramet._verify.run import first_difference, run
 
 
 def check(pair: Pair) -> Check:
@@ -27,30 +28,27 @@ def check(pair: Pair) -> Check:
                 continue
             findings.count("runs")
             failed += bool(found)
-            for difference in found:
-                findings.add(difference)
+            findings.add(found)
             if found and findings.began is None:
                 findings.began = first_difference(pair, case, training=training)
     findings.count("left out", len(pair.left_out))
-    runs = findings.counts.get("runs", 0)
+    runs, repeated = findings.counts["runs"], findings.counts["not repeatable"]
     names = ", ".join(case.name for case in cases)
     notes = [f"left out because the original refuses them: {', '.join(pair.left_out)}"] if pair.left_out else []
-    if findings.counts.get("not repeatable"):
-        notes.append(
-            f"{findings.counts['not repeatable']} not compared: the original does not give the same result twice"
-        )
-    if findings.counts.get("beyond a dtype"):
+    if repeated:
+        notes.append(f"{repeated} not compared: the original does not give the same result twice")
+    if findings.counts["beyond a dtype"]:
         notes.append("extremes not compared: overflow depends on the dtype")
-    if findings.counts.get("drawn in another dtype"):
+    if findings.counts["drawn in another dtype"]:
         notes.append("training mode not compared: random layers draw other numbers in another dtype")
-    how = "bit-equal" if pair.tolerance is None else "equal within the tolerance"
-    return findings.check("; ".join([f"{runs} runs are {how}: {names}", *notes]), f"{failed} of {runs} runs differ")
+    return findings.check(
+        "; ".join([f"{runs} runs are {pair.equal}: {names}", *notes]), f"{failed} of {runs} runs differ"
+    )
 
 
 def _differences(pair: Pair, case: Case, *, training: bool) -> list[Difference]:
     note = f"{case.name}, {'training' if training else 'inference'}: "
-    ours = pair.result(pair.ours, case, training=training)
-    theirs = pair.result(pair.theirs, case, training=training)
+    ours, theirs = (pair.result(side, case, training=training) for side in (pair.ours, pair.theirs))
     if ours.error is not None:
         return []  # in training mode; inputs refused in inference mode are left out
     if theirs.error is not None:

@@ -10,7 +10,7 @@ import keras
 from ramet._graph import Argument, FrozenDict, FrozenList, Graph, Op
 from ramet._keras import compile_settings, freeze_argument
 from ramet._report import count as plural
-from ramet._verify.findings import Findings
+from ramet._verify.findings import Findings, clip
 from ramet._verify.pair import Pair
 from ramet._verify.report import Check
 
@@ -24,10 +24,8 @@ def check(pair: Pair) -> Check:
     _compare_flags(findings, pair)
     _compare_data(findings, "compile", _compiled(pair.ours.model), _compiled(pair.theirs.model))
     known = {difference.path for difference in findings.first}
-    for found in pair.side_by_side.found:
-        # Unless it was found in a config already.
-        if found.kind == "value" and found.difference.path not in known:
-            findings.add(found.difference)
+    # Unless it was found in a config already.
+    findings.add(one for one in pair.side_by_side.differences("value") if one.path not in known)
     for mine, yours in pair.side_by_side.dtypes:
         findings.allow(mine, yours)
     findings.count("ops", ops)
@@ -90,7 +88,8 @@ def _compare_data(findings: Findings, path: str, ours: Any, theirs: Any, skipped
             pairs = list(zip(mine, yours, strict=True))
             waiting.extend((f"{entry}[{index}]", *pairs[index]) for index in reversed(range(len(pairs))))
         elif (type(mine) is not type(yours) or repr(mine) != repr(yours)) and not findings.allow(mine, yours):
-            findings.add_text(entry, f"{_text(mine)} became {_text(yours)}")
+            texts = (clip(repr(value) if isinstance(value, str) else str(value)) for value in (mine, yours))
+            findings.add_text(entry, " became ".join(texts))
 
 
 def _compiled(model: Any) -> Argument:
@@ -110,8 +109,3 @@ def _config(value: Any) -> dict[str, Any]:
         return dict(value.get_config())
     except Exception:  # noqa: BLE001  # a user's get_config may raise anything; attributes are compared anyway
         return {}
-
-
-def _text(value: Any) -> str:
-    text = str(value) if not isinstance(value, str) else repr(value)
-    return text if len(text) <= 70 else f"{text[:67]}..."

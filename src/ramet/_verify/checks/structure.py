@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ramet._graph import Call, Graph, Op
 from ramet._report import count as plural
-from ramet._verify.findings import Findings
+from ramet._verify.findings import Findings, clip
 from ramet._verify.pair import Pair
 from ramet._verify.report import Check
 
@@ -63,34 +63,33 @@ def _parent(path: str) -> str:
 
 def _compare_op(findings: Findings, path: str, ours: Op, theirs: Op) -> None:
     _compare_fields(findings, path, ours, theirs, _OP_FIELDS)
-    mine, yours = ({spec.id: spec for spec in op.variables} for op in (ours, theirs))
-    for name, spec in mine.items():
-        if name in yours:
-            _compare_fields(findings, f"{path}/{name}", spec, yours[name], _VARIABLE_FIELDS)
-        else:
-            findings.add_text(f"{path}/{name}", "the variable is missing")
-    for name in yours.keys() - mine.keys():
-        findings.add_text(f"{path}/{name}", "the variable is new")
-    if list(mine) != list(yours) and mine.keys() == yours.keys():
-        findings.add_text(path, "its variables are in another order")
+    for at, mine, yours in _matched(findings, path, f"{path}/", "variable", ours.variables, theirs.variables):
+        _compare_fields(findings, at, mine, yours, _VARIABLE_FIELDS)
 
 
 def _compare_graphs(findings: Findings, path: str, ours: Graph, theirs: Graph, root: str) -> None:
     _compare_fields(findings, path or root, ours, theirs, _GRAPH_FIELDS)
-    if ours.calls == theirs.calls:
-        return
-    mine, yours = ({call.id: call for call in graph.calls} for graph in (ours, theirs))
-    prefix = f"{path}/" if path else ""
-    for name, call in mine.items():
+    if ours.calls != theirs.calls:
+        prefix = f"{path}/" if path else ""
+        for at, mine, yours in _matched(findings, path or root, prefix, "call", ours.calls, theirs.calls):
+            _compare_call(findings, at, mine, yours)
+
+
+def _matched(
+    findings: Findings, path: str, prefix: str, word: str, ours: Iterable[Any], theirs: Iterable[Any]
+) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the variables or calls with the same id, each with its path; the others are findings, and so is their order."""
+    mine, yours = ({one.id: one for one in side} for side in (ours, theirs))
+    for name, one in mine.items():
         if name in yours:
-            _compare_call(findings, prefix + name, call, yours[name])
+            yield prefix + name, one, yours[name]
         else:
-            findings.add_text(prefix + name, "the call is missing")
+            findings.add_text(prefix + name, f"the {word} is missing")
     for name in yours:
         if name not in mine:
-            findings.add_text(prefix + name, "the call is new")
+            findings.add_text(prefix + name, f"the {word} is new")
     if list(mine) != list(yours) and mine.keys() == yours.keys():
-        findings.add_text(path or root, "its calls are in another order")
+        findings.add_text(path, f"its {word}s are in another order")
 
 
 def _compare_call(findings: Findings, path: str, ours: Call, theirs: Call) -> None:
@@ -108,9 +107,4 @@ def _compare_fields(findings: Findings, path: str, ours: Any, theirs: Any, field
         if field == "dtype" and findings.allow(mine, yours):
             continue
         if type(mine) is not type(yours) or repr(mine) != repr(yours):
-            findings.add_text(path, f"{field.replace('_', ' ')} {_text(mine)} became {_text(yours)}")
-
-
-def _text(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 70 else f"{text[:67]}..."
+            findings.add_text(path, f"{field.replace('_', ' ')} {clip(repr(mine))} became {clip(repr(yours))}")
