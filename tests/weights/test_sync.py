@@ -13,8 +13,7 @@ import pytest
 from keras import layers
 
 import ramet
-from ramet._weights import pair as pairs
-from ramet._weights import sync
+from ramet._weights import sync, syncing
 from ramet.errors import ArgumentError, NotAModelError, StateElsewhereError, WeightsDoNotFitError
 from tests.weights.models import Held, X, Y, held, models, numbers, scatter, small, tied, two
 
@@ -305,13 +304,13 @@ def test_sync_keeps_no_model_alive():
     sync(source, target, tau=0.5)
     sync(source, target)
     sync(source, target, tau=0.5)
-    known = len(pairs._pairs)
+    known = len(syncing._pairs)
     gone = [weakref.ref(one) for one in (source, target, source.get_layer("head"), target.get_layer("head").kernel)]
     del source, target
     gc.collect()
 
     assert [ref() for ref in gone] == [None] * 4
-    assert len(pairs._pairs) < known
+    assert len(syncing._pairs) < known
 
 
 def test_target_may_be_collected_before_the_source():

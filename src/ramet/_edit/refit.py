@@ -32,7 +32,7 @@ from ramet._edit.session import EditSession, inside_first
 from ramet._edit.settings import differing_axes, weights_do_not_fit
 from ramet._keras import layers as keras_layers
 from ramet._keras import quantization, structure
-from ramet._weights import is_inexact, needs_refresh, refresh
+from ramet._weights import is_inexact, refresh
 from ramet.errors import EditError, WeightsDoNotFitError
 
 
@@ -193,8 +193,7 @@ class Refit:
         for key, old in successors.items():
             self._record(now[key], old, paths[id(old)], old_shapes[id(old)], uses[id(old)])
         structure.set_build_config(layer, shapes)
-        if needs_refresh(layer):
-            refresh(layer)
+        refresh(layer)
         self._fitted[id(layer)] = (layer, path)
         self._fitted |= {id(model): (model, where) for model, where in self._around}
 

@@ -10,7 +10,7 @@ from ramet._weights.policy import adapt, blocks_of, check_policy, is_inexact
 from ramet._weights.report import TransferReport
 from ramet._weights.syncing import sync
 from ramet._weights.transferring import transfer
-from ramet._weights.variables import needs_refresh, refresh
+from ramet._weights.variables import refresh
 
 __all__ = [
     "TransferReport",
@@ -18,7 +18,6 @@ __all__ = [
     "blocks_of",
     "check_policy",
     "is_inexact",
-    "needs_refresh",
     "refresh",
     "sync",
     "transfer",

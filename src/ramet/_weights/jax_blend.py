@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from ramet._keras import names
+from ramet._weights.syncing import mix
 from ramet._weights.variables import read_values, settle_values
 from ramet.errors import StateElsewhereError
 
@@ -41,20 +42,12 @@ def array_like(value: Any, old: Any) -> Any:
 
 
 def _copy_all(sources: list[Any], targets: list[Any], tau: Any) -> list[Any]:
-    # Without the copy, JAX would return the buffers of the source, which Keras' train step donates.
-    return [jnp.array(s, dtype=t.dtype, copy=True) for s, t in zip(sources, targets, strict=True)]
+    # Copies, because JAX would otherwise return the buffers of the source, which Keras' train step donates.
+    return [mix(s, t, str(t.dtype), 1.0) for s, t in zip(sources, targets, strict=True)]
 
 
 def _blend_all(sources: list[Any], targets: list[Any], tau: Any) -> list[Any]:
-    return [_blend(s, t, tau) for s, t in zip(sources, targets, strict=True)]
-
-
-def _blend(source: Any, target: Any, tau: Any) -> Any:
-    if not jnp.issubdtype(target.dtype, jnp.inexact):
-        return jnp.array(source, copy=True)
-    wide = jnp.promote_types(target.dtype, jnp.float32)
-    old = target.astype(wide)
-    return (old + tau * (source.astype(wide) - old)).astype(target.dtype)
+    return [mix(s, t, str(t.dtype), tau, between=True) for s, t in zip(sources, targets, strict=True)]
 
 
 # The first of each donates the buffers of the targets, which are therefore arguments even if they are not read.

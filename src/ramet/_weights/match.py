@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -55,34 +56,42 @@ class Match:
     how: How
 
 
-def automatic_stem(name: str) -> str:
-    """Return a name that Keras generated without its number.
+def own_stem(part: str, name: str, class_name: str) -> str:
+    """Return the last part of the stem of an op: without its number, if Keras generated the name from the class.
 
-    >>> automatic_stem("dense_17"), automatic_stem("dense")
-    ('dense_#', 'dense_#')
+    Args:
+        part: The last part of the path of the op.
+        name: The name of the op.
+        class_name: Its class.
+
+    >>> (
+    ...     own_stem("conv2d_3", "conv2d_3", "Conv2D"),
+    ...     own_stem("dense", "dense", "Dense"),
+    ...     own_stem("head", "head", "Dense"),
+    ... )
+    ('conv2d_#', 'dense_#', 'head')
     """
+    generated = "".join(filter(str.isalnum, class_name)).lower()
+    return _automatic(part) if _NUMBER.sub("", name).replace("_", "") == generated else part
+
+
+def _automatic(name: str) -> str:
     return f"{_NUMBER.sub('', name)}_#"
 
 
-def is_automatic(name: str, class_name: str) -> bool:
-    """Return whether a name is one that Keras generates: that of the class, and a number.
-
-    >>> is_automatic("conv2d_3", "Conv2D"), is_automatic("head", "Dense")
-    (True, False)
-    """
-    stem = automatic_stem(name).removesuffix("_#")
-    return stem.replace("_", "") == "".join(filter(str.isalnum, class_name)).lower()
+def add_stem(stems: dict[str, str], path: str, part: str) -> None:
+    """Add the stem of an op to those of the ops before it. Ops come after the op that they are inside of."""
+    stems[path] = f"{stems.get(path.rpartition('/')[0], '')}/{part}".lstrip("/") if path else ""
 
 
-def guess_stem(owner: str, automatic: Iterable[str]) -> str:
+def guess_stem(owner: str, automatic: set[str]) -> str:
     """Return the stem of a path whose ops are unknown: names that the other side has as generated names count as such.
 
     >>> guess_stem("block_1/dense_3", {"dense_#"})
     'block_1/dense_#'
     """
-    known = set(automatic)
-    stems = ((part, automatic_stem(part)) for part in owner.split("/"))
-    return "/".join(stem if stem in known else part for part, stem in stems)
+    stems = ((part, _automatic(part)) for part in owner.split("/"))
+    return "/".join(stem if stem in automatic else part for part, stem in stems)
 
 
 def match(sources: list[WeightInfo], targets: list[WeightInfo], renamed: Mapping[str, str]) -> dict[str, Match]:
@@ -120,11 +129,11 @@ def _by_order(sources: list[WeightInfo], targets: list[WeightInfo]) -> Iterator[
     Two models of one architecture, built one after the other, have `dense, dense_1` and `dense_2, dense_3`, or, worse,
     `dense_1, dense_2` and `dense_2, dense_3`: matched by path, a layer would get the weights of its neighbor.
     """
-    ours, theirs = _by_stem(sources), _by_stem(targets)
+    ours, theirs = by_stem(sources), by_stem(targets)
     for stem, wanted in theirs.items():
         there = ours.get(stem, {})
-        alike = len(there) == len(wanted) and there.keys() != wanted.keys()
-        if alike and all(map(_are_alike, there.values(), wanted.values())):
+        is_generated = "_#" in stem and len(there) == len(wanted) and there.keys() != wanted.keys()
+        if is_generated and all(map(_are_alike, there.values(), wanted.values())):
             for mine, yours in zip(there.values(), wanted.values(), strict=True):
                 yield from _by_name(mine, yours)
 
@@ -135,12 +144,9 @@ def _by_end(sources: list[WeightInfo], targets: list[WeightInfo]) -> Iterator[tu
     edges = {(owner, owner[cut:]) for owner in ours for cut in _cuts(owner) if owner[cut:] in theirs}
     edges |= {(owner[cut:], owner) for owner in theirs for cut in _cuts(owner) if owner[cut:] in ours}
     fitting = [(mine, yours) for mine, yours in sorted(edges) if _are_alike(ours[mine], theirs[yours])]
-    counts: dict[tuple[int, str], int] = {}
-    for pair in fitting:
-        for side, owner in enumerate(pair):
-            counts[side, owner] = counts.get((side, owner), 0) + 1
+    counts, others = Counter(mine for mine, _ in fitting), Counter(yours for _, yours in fitting)
     for mine, yours in fitting:
-        if counts[0, mine] == 1 and counts[1, yours] == 1:
+        if counts[mine] == others[yours] == 1:
             yield from _by_name(ours[mine], theirs[yours])
 
 
@@ -154,20 +160,16 @@ def _cuts(owner: str) -> Iterator[int]:
         position = owner.find("/", position + 1)
 
 
-def _by_owner(weights: list[WeightInfo]) -> dict[str, list[WeightInfo]]:
-    found: dict[str, list[WeightInfo]] = {}
-    for weight in weights:
-        if weight.owner:
-            found.setdefault(weight.owner, []).append(weight)
-    return found
-
-
-def _by_stem(weights: list[WeightInfo]) -> dict[str, dict[str, list[WeightInfo]]]:
+def by_stem(weights: Iterable[WeightInfo]) -> dict[str, dict[str, list[WeightInfo]]]:
+    """Return the weights of each op, by its stem and its path."""
     found: dict[str, dict[str, list[WeightInfo]]] = {}
-    for owner, owned in _by_owner(weights).items():
-        if "_#" in owned[0].stem:
-            found.setdefault(owned[0].stem, {})[owner] = owned
+    for weight in weights:
+        found.setdefault(weight.stem, {}).setdefault(weight.owner, []).append(weight)
     return found
+
+
+def _by_owner(weights: list[WeightInfo]) -> dict[str, list[WeightInfo]]:
+    return {owner: owned for owners in by_stem(weights).values() for owner, owned in owners.items() if owner}
 
 
 def _are_alike(ours: list[WeightInfo], theirs: list[WeightInfo]) -> bool:
@@ -210,6 +212,7 @@ def renamed_paths(paths: Iterable[str], rename: Rename | None) -> dict[str, str]
         )
     paths = list(paths)
     new = _by_rules(paths, rename) if isinstance(rename, Mapping) else {path: rename(path) for path in paths}
+    first: dict[str, str] = {}
     for path, name in new.items():
         if not isinstance(name, str):
             raise ArgumentError(
@@ -217,7 +220,13 @@ def renamed_paths(paths: Iterable[str], rename: Rename | None) -> dict[str, str]
                 fix="return a string from the function.",
                 path=path,
             )
-    _check_distinct(new)
+        other = first.setdefault(name, path)
+        if other != path:
+            raise ArgumentError(
+                f"Cannot rename '{other}' and '{path}' to '{name}': one path cannot get the weights of both.",
+                fix="choose different new paths.",
+                path=name,
+            )
     return {path: name for path, name in new.items() if name != path}
 
 
@@ -260,18 +269,6 @@ def _pattern(rule: object, new: object) -> re.Pattern[str]:
     # A path is matched with a leading '/', so that the empty rule matches every path.
     beginning = f"/{rule.strip('/')}".rstrip("/")
     return re.compile("([^/]*)".join(map(re.escape, beginning.split("*"))) + "(/.*)?", re.DOTALL)
-
-
-def _check_distinct(new: Mapping[str, str]) -> None:
-    first: dict[str, str] = {}
-    for path, name in new.items():
-        other = first.setdefault(name, path)
-        if other != path:
-            raise ArgumentError(
-                f"Cannot rename '{other}' and '{path}' to '{name}': one path cannot get the weights of both.",
-                fix="choose different new paths.",
-                path=name,
-            )
 
 
 def selected_paths(target: Any, weights: list[WeightInfo], select: Any) -> set[str]:

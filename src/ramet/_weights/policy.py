@@ -20,7 +20,6 @@ Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 POLICIES = ("refuse", "slice", "pad", "mean", "repeat", "fresh")
 
-_GATED = {"kernel", "recurrent_kernel", "bias"}
 _CONVOLUTIONS = (layers.Conv1D, layers.Conv2D, layers.Conv3D)
 _DEPTHWISE = (layers.DepthwiseConv1D, layers.DepthwiseConv2D)
 _SEPARABLE = (layers.SeparableConv1D, layers.SeparableConv2D)
@@ -73,40 +72,32 @@ def adapt(
         return value
     if policy == "fresh" and fresh is not None:
         return np.array(fresh)
-    if policy in ("refuse", "fresh"):
-        reason = "the shapes differ" if policy == "refuse" else "there are no fresh values"
-        raise _misfit(value.shape, shape, path, reason, policy)
-    if value.ndim != len(shape):
-        reason = f"'{policy}' works axis by axis, but there are {value.ndim} and {len(shape)} axes"
-        raise _misfit(value.shape, shape, path, reason, policy)
-    before, after = _split(value.shape, shape, blocks or {}, path, policy)
+    reason = _objection(value, shape, policy, blocks or {})
+    if reason is not None:
+        where = f"'{path}' of shape" if path else "shape"
+        others = ", ".join(f"'{name}'" for name in POLICIES if name not in ("refuse", policy))
+        raise WeightsDoNotFitError(
+            f"Cannot adapt weights of shape {value.shape} to {where} {shape}: {reason}.",
+            expected=f"shape {shape}",
+            found=f"shape {value.shape}",
+            fix=f"choose another policy: {others}.",
+            path=path or None,
+        )
+    before, after = _split(value.shape, shape, blocks or {})
     result = value.reshape(before)
-    for axis, (length, wanted) in enumerate(zip(before, after, strict=True)):
-        if length != wanted:
-            objection = _objection(result, axis, wanted, policy)
-            if objection is not None:
-                raise _misfit(value.shape, shape, path, objection, policy)
+    for axis, wanted in enumerate(after):
+        if result.shape[axis] != wanted:
             result = _AXIS[policy](result, axis, wanted)
     return result.reshape(shape)
 
 
-def _split(
-    old: tuple[int, ...], new: tuple[int, ...], blocks: Mapping[int, int], path: str, policy: str
-) -> tuple[list[int], list[int]]:
+def _split(old: tuple[int, ...], new: tuple[int, ...], blocks: Mapping[int, int]) -> tuple[list[int], list[int]]:
     """Return both shapes with a separate axis for the parts of each axis that has several."""
     before: list[int] = []
     after: list[int] = []
     for axis, (length, wanted) in enumerate(zip(old, new, strict=True)):
         count = blocks.get(axis, 1)
         if count > 1 and length != wanted:
-            if length % count or wanted % count:
-                raise _misfit(
-                    old,
-                    new,
-                    path,
-                    f"axis {axis} holds {count} equal parts, and its length is not a multiple of that",
-                    policy,
-                )
             before += [count, length // count]
             after += [count, wanted // count]
         else:
@@ -135,15 +126,24 @@ def is_inexact(dtype: Any) -> bool:
     return str(dtype).startswith(("float", "bfloat", "complex"))
 
 
-def _objection(value: Array, axis: int, wanted: int, policy: str) -> str | None:
-    """Return the reason why a policy cannot bring an axis to a length, or None."""
-    length = value.shape[axis]
-    if policy == "slice" and wanted > length:
-        return f"'slice' can only shrink, but axis {axis} must grow from {length} to {wanted}"
-    if policy == "pad" and wanted < length:
-        return f"'pad' can only grow, but axis {axis} must shrink from {length} to {wanted}"
-    if policy in ("mean", "repeat") and length == 0:
-        return f"axis {axis} is empty, so there is nothing to make {wanted} values of"
+def _objection(value: Array, shape: tuple[int, ...], policy: str, blocks: Mapping[int, int]) -> str | None:
+    """Return the reason why a policy cannot adapt an array to a shape, or None."""
+    if policy == "refuse":
+        return "the shapes differ"
+    if policy == "fresh":
+        return "there are no fresh values"
+    if value.ndim != len(shape):
+        return f"'{policy}' works axis by axis, but there are {value.ndim} and {len(shape)} axes"
+    for axis, count in blocks.items():
+        if value.shape[axis] != shape[axis] and (value.shape[axis] % count or shape[axis] % count):
+            return f"axis {axis} holds {count} equal parts, and its length is not a multiple of that"
+    for axis, (length, wanted) in enumerate(zip(*_split(value.shape, shape, blocks), strict=True)):
+        if policy == "slice" and wanted > length:
+            return f"'slice' can only shrink, but axis {axis} must grow from {length} to {wanted}"
+        if policy == "pad" and wanted < length:
+            return f"'pad' can only grow, but axis {axis} must shrink from {length} to {wanted}"
+        if policy in ("mean", "repeat") and length == 0 != wanted:
+            return f"axis {axis} is empty, so there is nothing to make {wanted} values of"
     if policy == "mean" and not is_inexact(value.dtype):
         return f"'mean' needs floats, but these are {value.dtype}"
     return None
@@ -175,28 +175,16 @@ def _repeat(value: Array, axis: int, wanted: int) -> Array:
 _AXIS = {"slice": _slice, "pad": _pad, "mean": _mean, "repeat": _repeat}
 
 
-def _misfit(old: tuple[int, ...], new: tuple[int, ...], path: str, reason: str, policy: str) -> WeightsDoNotFitError:
-    others = ", ".join(f"'{name}'" for name in POLICIES if name not in ("refuse", policy))
-    where = f"'{path}' of shape" if path else "shape"
-    return WeightsDoNotFitError(
-        f"Cannot adapt weights of shape {old} to {where} {new}: {reason}.",
-        expected=f"shape {new}",
-        found=f"shape {old}",
-        fix=f"choose another policy: {others}.",
-        path=path or None,
-    )
-
-
 def blocks_of(layer: Any, name: str, rank: int) -> dict[int, int]:
     """Return, by axis of a layer's weight, the number of equal parts in a row there."""
-    gates = {layers.LSTMCell: 4, layers.GRUCell: 3}
-    count = next((number for cls, number in gates.items() if isinstance(layer, cls)), 0)
-    if type(layer).__name__ == "ConvLSTMCell" and type(layer).__module__ == _CONV_LSTM.__module__:
-        count = 4
-    if count and name in _GATED:
-        return {rank - 1: count}
-    if isinstance(layer, _CONVOLUTIONS) and layer.groups > 1 and name in ("kernel", "bias"):
-        return {rank - 1: layer.groups}
+    is_conv_lstm = type(layer).__name__ == "ConvLSTMCell" and type(layer).__module__ == _CONV_LSTM.__module__
+    if name in ("kernel", "recurrent_kernel", "bias"):
+        if isinstance(layer, layers.LSTMCell) or is_conv_lstm:
+            return {rank - 1: 4}
+        if isinstance(layer, layers.GRUCell):
+            return {rank - 1: 3}
+        if isinstance(layer, _CONVOLUTIONS) and layer.groups > 1:
+            return {rank - 1: layer.groups}
     return {}
 
 

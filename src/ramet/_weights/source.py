@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import keras
 import numpy as np
@@ -14,27 +15,35 @@ from ramet._files import ModelFile, read_archive
 from ramet._graph import Graph
 from ramet._keras import structure
 from ramet._source import is_path
-from ramet._weights.match import WeightInfo, automatic_stem, guess_stem, is_automatic
+from ramet._weights.match import WeightInfo, add_stem, by_stem, guess_stem, own_stem
 from ramet._weights.policy import Array
 from ramet._weights.variables import ModelWeight, locations_in, settle_values, weights_at
 from ramet.errors import ArgumentError, NotAModelError
 
 
-class WeightSource(Protocol):
-    """The weights of a source by path."""
+@dataclass(frozen=True, slots=True)
+class WeightSource:
+    """The weights of a source by path.
 
-    label: str  # the name for messages
+    Attributes:
+        label: The name for messages.
+        weights: The description of each weight.
+        array: Returns the values at a path as a new array.
+        layers: Live layers by path; empty if the source is not a live model.
+        variables: Live variables by path; likewise.
+        tied: A value that is equal for all paths of a tied variable, by path; for other paths, it may be missing.
+    """
+
+    label: str
     weights: list[WeightInfo]
-    layers: dict[str, Any]  # live layers by path; empty if the source is not a live model
-
-    def variable(self, path: str) -> Any:
-        """Return the live variable at a path, or None if there is only an array."""
-
-    def array(self, path: str) -> Array:
-        """Return the values at a path as a new array."""
+    array: Callable[[str], Array]
+    layers: dict[str, Any] = field(default_factory=dict)
+    variables: dict[str, Any] = field(default_factory=dict)
+    tied: dict[str, object] = field(default_factory=dict)
 
     def identity(self, path: str) -> object:
         """Return a value that is equal for paths of one tied variable."""
+        return self.tied.get(path, path)
 
 
 @contextlib.contextmanager
@@ -47,9 +56,9 @@ def open_source(source: Any, targets: list[ModelWeight], layers: dict[str, Any])
         layers: The layers of the target by path.
     """
     if isinstance(source, keras.Layer):
-        yield _LiveSource(source)
+        yield _live_source(source)
     elif isinstance(source, Mapping):
-        yield _MappingSource(source, targets)
+        yield _mapping_source(source, targets)
     elif isinstance(source, Graph):
         raise ArgumentError(
             f"Cannot transfer weights from the graph '{source.name}': a graph describes a model and holds no values.",
@@ -57,7 +66,7 @@ def open_source(source: Any, targets: list[ModelWeight], layers: dict[str, Any])
         )
     elif is_path(source):
         with read_archive(source) as file:
-            yield _FileSource(file, targets, layers)
+            yield _file_source(file, targets, layers)
     else:
         raise NotAModelError(
             f"Cannot transfer weights from an object of class {type(source).__name__}: it has no weights.",
@@ -66,69 +75,49 @@ def open_source(source: Any, targets: list[ModelWeight], layers: dict[str, Any])
         )
 
 
-class _LiveSource:
-    """A model or a layer."""
-
-    def __init__(self, root: Any) -> None:
-        self.label = f"'{root.name}'"
-        locations = locations_in(root, "transfer")
-        weights = weights_at(locations)
-        self.weights = [weight.info for weight in weights]
-        self.layers = {location.path: location.op for location in locations}
-        self._variables = {weight.info.path: weight.variable for weight in weights}
-        settle_values(self._variables.values(), "transfer")
-
-    def variable(self, path: str) -> Any:
-        return self._variables[path]
-
-    def array(self, path: str) -> Array:
-        return np.array(keras.ops.convert_to_numpy(structure.value_of(self._variables[path])))
-
-    def identity(self, path: str) -> object:
-        return id(self._variables[path])
+def _live_source(root: Any) -> WeightSource:
+    locations = locations_in(root, "transfer")
+    weights = weights_at(locations)
+    variables = {weight.info.path: weight.variable for weight in weights}
+    settle_values(variables.values(), "transfer")
+    return WeightSource(
+        f"'{root.name}'",
+        [weight.info for weight in weights],
+        lambda path: np.array(keras.ops.convert_to_numpy(structure.value_of(variables[path]))),
+        layers={location.path: location.op for location in locations},
+        variables=variables,
+        tied={path: id(variable) for path, variable in variables.items()},
+    )
 
 
-class _FileSource:
-    """A model file or weights file. Values are read when they are needed."""
-
-    def __init__(self, file: ModelFile, targets: list[ModelWeight], layers: dict[str, Any]) -> None:
-        self.label = f"'{file.path.name}'"
-        self.layers: dict[str, Any] = {}
-        self._values = file.weights
-        found: dict[str, WeightInfo] = {}  # by path in the file
-        identities: dict[str, str] = {}
-        generated = _generated_parts(targets)
-        stems: dict[str, str] = {}
-        known = set(file.weights.paths())
-        graph = file.graph
-        for owner, op in (*([] if graph.root is None else [("", graph.root)]), *graph.walk()):
-            # Without a config, the class of a layer is unknown or only a guess.
-            class_name = None if file.kind == "weights" or op.class_name == "?" else op.class_name
-            parent, _, name = owner.rpartition("/")
-            if class_name is None:
-                part = guess_stem(name, generated)
-            else:
-                part = automatic_stem(name) if is_automatic(op.name, class_name) else name
-            stems[owner] = f"{stems.get(parent, '')}/{part}".lstrip("/") if owner else ""
-            for variable in op.variables:
-                path = f"{owner}/{variable.id}".lstrip("/")
-                if variable.weight and path in known:
-                    spec = file.weights.spec(path)
-                    found[path] = WeightInfo(owner, variable.id, spec.shape, spec.dtype, class_name, stems[owner])
-                    identities[path] = variable.tied or path
-        named = _name_like_target(found, targets, layers)
-        self.weights = list(named.values())
-        self._paths = {weight.path: path for path, weight in named.items()}
-        self._identities = {weight.path: identities[path] for path, weight in named.items()}
-
-    def variable(self, path: str) -> Any:
-        return None
-
-    def array(self, path: str) -> Array:
-        return np.array(self._values.read(self._paths[path]))
-
-    def identity(self, path: str) -> object:
-        return self._identities[path]
+def _file_source(file: ModelFile, targets: list[ModelWeight], layers: dict[str, Any]) -> WeightSource:
+    """Return the weights of a model file or weights file. Values are read when they are needed."""
+    found: dict[str, WeightInfo] = {}  # by path in the file
+    tied: dict[str, str | None] = {}
+    generated = _generated_parts(targets)
+    stems: dict[str, str] = {}
+    known = set(file.weights.paths())
+    graph = file.graph
+    for owner, op in (*([] if graph.root is None else [("", graph.root)]), *graph.walk()):
+        # Without a config, the class of a layer is unknown or only a guess.
+        class_name = None if file.kind == "weights" or op.class_name == "?" else op.class_name
+        name = owner.rpartition("/")[2]
+        part = guess_stem(name, generated) if class_name is None else own_stem(name, op.name, class_name)
+        add_stem(stems, owner, part)
+        for variable in op.variables:
+            path = f"{owner}/{variable.id}".lstrip("/")
+            if variable.weight and path in known:
+                spec = file.weights.spec(path)
+                found[path] = WeightInfo(owner, variable.id, spec.shape, spec.dtype, class_name, stems[owner])
+                tied[path] = variable.tied
+    named = _name_like_target(found, targets, layers)
+    paths = {weight.path: path for path, weight in named.items()}
+    return WeightSource(
+        f"'{file.path.name}'",
+        list(named.values()),
+        lambda path: np.array(file.weights.read(paths[path])),
+        tied={path: tied[in_file] or in_file for path, in_file in paths.items()},
+    )
 
 
 def _name_like_target(
@@ -139,7 +128,7 @@ def _name_like_target(
     A file has names only for Keras' own layers, and only if it knows their classes. All others are saved by number, in an order
     that the layer chooses: so the target's layer saves its variables into a dict here to find the order.
     """
-    ours, theirs = _owners_by_stem(weights.values()), _owners_by_stem(weight.info for weight in targets)
+    ours, theirs = by_stem(weights.values()), by_stem(weight.info for weight in targets)
     partner = {owner: owner for owners in theirs.values() for owner in owners}
     for stem, owners in ours.items():
         if len(owners) == len(theirs.get(stem, ())):
@@ -161,36 +150,15 @@ def _name_like_target(
     return found
 
 
-def _owners_by_stem(weights: Iterable[WeightInfo]) -> dict[str, list[str]]:
-    found: dict[str, dict[str, None]] = {}
-    for weight in weights:
-        found.setdefault(weight.stem, {})[weight.owner] = None
-    return {stem: list(owners) for stem, owners in found.items()}
-
-
-class _MappingSource:
-    """Arrays by path."""
-
-    def __init__(self, arrays: Mapping[str, Any], targets: list[ModelWeight]) -> None:
-        self.label = "the mapping"
-        self.layers: dict[str, Any] = {}
-        self._arrays = {path: _as_array(path, value) for path, value in arrays.items()}
-        generated = _generated_parts(targets)
-        self.weights = []
-        for path, array in self._arrays.items():
-            owner, _, name = path.rpartition("/")
-            stem = guess_stem(owner, generated)
-            self.weights.append(WeightInfo(owner, name, array.shape, str(array.dtype), None, stem))
-
-    def variable(self, path: str) -> Any:
-        return None
-
-    def array(self, path: str) -> Array:
-        # A copy: JAX and TensorFlow may keep using the memory of an array.
-        return np.array(self._arrays[path])
-
-    def identity(self, path: str) -> object:
-        return path
+def _mapping_source(given: Mapping[str, Any], targets: list[ModelWeight]) -> WeightSource:
+    arrays = {path: _as_array(path, value) for path, value in given.items()}
+    generated = _generated_parts(targets)
+    weights = []
+    for path, array in arrays.items():
+        owner, _, name = path.rpartition("/")
+        weights.append(WeightInfo(owner, name, array.shape, str(array.dtype), None, guess_stem(owner, generated)))
+    # A copy: JAX and TensorFlow may keep using the memory of an array.
+    return WeightSource("the mapping", weights, lambda path: np.array(arrays[path]))
 
 
 def _generated_parts(targets: list[ModelWeight]) -> set[str]:

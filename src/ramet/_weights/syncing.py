@@ -6,17 +6,21 @@ Inside a TensorFlow function or a `keras.StatelessScope`, the assignments are re
 
 from __future__ import annotations
 
+import weakref
+from dataclasses import dataclass
 from typing import Any
 
 import keras
 import numpy as np
 from keras import ops
 
-from ramet._keras import structure
-from ramet._weights.pair import Pair, pair_of
+from ramet._keras import OpLocation, names, quantization, structure
+from ramet._report import joined
 from ramet._weights.policy import is_inexact
-from ramet._weights.variables import refresh
-from ramet.errors import ArgumentError, StateElsewhereError
+from ramet._weights.variables import ModelWeight, locations_in, needs_refresh, refresh, weights_at
+from ramet.errors import ArgumentError, StateElsewhereError, WeightsDoNotFitError
+
+_STORES = (names.OWN_TRAINABLE, names.OWN_NON_TRAINABLE, names.LAYERS)
 
 
 def sync(source: Any, target: Any, tau: Any = 1.0) -> None:
@@ -53,26 +57,26 @@ def sync(source: Any, target: Any, tau: Any = 1.0) -> None:
     """
     recording = _is_recording()
     share = _checked_share(tau, recording=recording)
-    pair, sources, targets = pair_of(source, target)
+    pairs, sources, targets = _pair_up(source, target)
     exact = isinstance(share, float) and share in (0.0, 1.0)
-    if pair.quantized is not None and not exact:
+    if pairs.quantized is not None and not exact:
         raise ArgumentError(
-            f"Cannot sync '{target.name}' with tau={tau}: '{pair.quantized}' is quantized, and such weights have no average.",
+            f"Cannot sync '{target.name}' with tau={tau}: '{pairs.quantized}' is quantized, and such weights have no average.",
             fix="sync with tau=1, or average before quantizing.",
-            path=pair.quantized,
+            path=pairs.quantized,
         )
     if not targets or (exact and share == 0):
         return
     if recording:
-        if pair.derived:
+        if pairs.derived:
             raise StateElsewhereError(
                 "Cannot sync inside a compiled step: a Normalization layer has constants that cannot be updated there.",
                 fix="sync after the step, or in a callback.",
             )
         assign_all(sources, targets, share)
         return
-    _blend(pair, sources, targets, share)
-    for layer in [ref() for ref in pair.derived]:
+    _blend(pairs, sources, targets, share)
+    for layer in [ref() for ref in pairs.derived]:
         if layer is not None:
             refresh(layer)
 
@@ -84,27 +88,21 @@ def _checked_share(tau: Any, *, recording: bool) -> Any:
     if ops.is_tensor(tau):
         if recording and tuple(tau.shape) == ():
             return tau
-        tau = _read_tensor(tau)
-    is_number = (
-        isinstance(tau, int | float | np.number | np.ndarray) and not isinstance(tau, bool) and np.ndim(tau) == 0
-    )
-    if not is_number or not 0 <= float(tau) <= 1:  # also refuses NaN
+        try:
+            tau = np.asarray(ops.convert_to_numpy(tau))
+        except Exception as error:
+            raise StateElsewhereError(
+                "Cannot sync inside a function that is being compiled: the value of tau is not known there.",
+                fix="sync after the step, or pass a float.",
+            ) from error
+    is_number = isinstance(tau, int | float | np.number | np.ndarray) and not isinstance(tau, bool)
+    if not is_number or np.ndim(tau) or not 0 <= float(tau) <= 1:  # also refuses NaN
         raise ArgumentError(
             f"Cannot sync with tau={tau!r}: it is not a number from 0 to 1.",
             expected="a number from 0 (no change) to 1 (a copy)",
             fix="pass a number such as 0.005.",
         )
     return float(tau)
-
-
-def _read_tensor(tau: Any) -> Any:
-    try:
-        return np.asarray(ops.convert_to_numpy(tau))
-    except Exception as error:
-        raise StateElsewhereError(
-            "Cannot sync inside a function that is being compiled: the value of tau is not known there.",
-            fix="sync after the step, or pass a float.",
-        ) from error
 
 
 def _is_recording() -> bool:
@@ -130,10 +128,11 @@ def assign_all(sources: list[Any], targets: list[Any], tau: Any, *, between: boo
         between: Whether a tensor is known to be neither 0 nor 1.
     """
     for source, target in zip(sources, targets, strict=True):
-        target.assign(_mix(source.value, target.value, str(target.dtype), tau, between=between))
+        target.assign(mix(source.value, target.value, str(target.dtype), tau, between=between))
 
 
-def _mix(source: Any, target: Any, dtype: str, tau: Any, *, between: bool) -> Any:
+def mix(source: Any, target: Any, dtype: str, tau: Any, *, between: bool = False) -> Any:
+    """Return the value to assign, in a dtype; see `assign_all`."""
     if isinstance(tau, float) or between:
         if not is_inexact(dtype) or (not between and tau == 1):
             return ops.copy(ops.cast(source, dtype))  # on JAX, two variables must not hold the same array
@@ -151,7 +150,7 @@ def _average(source: Any, target: Any, dtype: str, tau: Any) -> Any:
     return ops.cast(old + step * (ops.cast(source, wide) - old), dtype)
 
 
-def _blend(pair: Pair, sources: list[Any], targets: list[Any], tau: float) -> None:
+def _blend(pairs: _WeightPairs, sources: list[Any], targets: list[Any], tau: float) -> None:
     """Update all target variables in one call of the backend."""
     backend = keras.backend.backend()
     if backend == "jax":
@@ -165,7 +164,132 @@ def _blend(pair: Pair, sources: list[Any], targets: list[Any], tau: float) -> No
     else:
         from ramet._weights.tensorflow_blend import Blend
 
-        compiled = pair.compiled.get("blend")
-        if compiled is None or not compiled.fits(sources + targets):
-            compiled = pair.compiled["blend"] = Blend(sources, targets)
-        compiled(tau)
+        if pairs.compiled is None or not pairs.compiled.fits(sources + targets):
+            pairs.compiled = Blend(sources, targets)
+        pairs.compiled(tau)
+
+
+@dataclass(slots=True)
+class _WeightPairs:
+    """The variables of two models, side by side. It keeps neither models nor variables alive.
+
+    Attributes:
+        sources: The variables to read.
+        targets: The variables to write, each once.
+        derived: Layers of the target that derive constants from their weights.
+        quantized: The path of a layer with quantized weights, in either model.
+        watched: Each layer of both models, with the ids of its variables and layers.
+        compiled: The compiled function of a backend for these variables.
+    """
+
+    sources: list[weakref.ref[Any]]
+    targets: list[weakref.ref[Any]]
+    derived: list[weakref.ref[Any]]
+    quantized: str | None
+    watched: list[tuple[weakref.ref[Any], list[list[int]]]]
+    compiled: Any = None
+
+    def variables(self) -> tuple[list[Any], list[Any]] | None:
+        """Return the variables, or None if the models changed."""
+        sources, targets = [ref() for ref in self.sources], [ref() for ref in self.targets]
+        # The id of an object that is gone may be reused: first check that all are alive, then compare ids.
+        if any(variable is None for variable in (*sources, *targets)):
+            return None
+        for ref, ids in self.watched:
+            op = ref()
+            if op is None or _ids_held(op) != ids:
+                return None
+        return sources, targets
+
+
+_pairs: dict[tuple[int, int], tuple[weakref.ref[Any], weakref.ref[Any], _WeightPairs]] = {}
+
+
+def _pair_up(source: Any, target: Any) -> tuple[_WeightPairs, list[Any], list[Any]]:
+    """Return the paired weights of two models, and their variables."""
+    key = id(source), id(target)
+    known = _pairs.get(key)
+    if known is not None and known[0]() is source and known[1]() is target:
+        variables = known[2].variables()
+        if variables is not None:
+            return known[2], *variables
+    pair = _find(source, target)
+    # The entry is removed when either model is collected.
+    forget = lambda _: _pairs.pop(key, None)  # noqa: E731
+    _pairs[key] = weakref.ref(source, forget), weakref.ref(target, forget), pair
+    variables = pair.variables()
+    assert variables is not None, "both models are alive"
+    return pair, *variables
+
+
+def _find(source: Any, target: Any) -> _WeightPairs:
+    if source is target:
+        raise ArgumentError(
+            f"Cannot sync '{target.name}' with itself: source and target are the same object.",
+            fix="make a target first, target = ramet.clone(model).",
+        )
+    there, here = locations_in(source, "sync"), locations_in(target, "sync")
+    ours = {weight.info.path: weight for weight in weights_at(there)}
+    theirs = {weight.info.path: weight for weight in weights_at(here)}
+    _check_alike(ours, theirs, source.name, target.name)
+    _check_modes(there, here, source.name, target.name)
+    chosen: dict[int, tuple[Any, Any, str]] = {}
+    for path, weight in theirs.items():
+        mine, variable = ours[path].variable, weight.variable
+        first = chosen.setdefault(id(variable), (mine, variable, path))
+        if first[0] is not mine:
+            raise _misfit(source.name, target.name, [f"'{path}' is tied to '{first[2]}' in the target only"], path)
+    pairs = [(mine, variable) for mine, variable, _ in chosen.values() if mine is not variable]
+    layers = [one for one in there + here if one.same_as is None and hasattr(one.op, names.LAYERS)]
+    return _WeightPairs(
+        [weakref.ref(mine) for mine, _ in pairs],
+        [weakref.ref(variable) for _, variable in pairs],
+        [weakref.ref(one.op) for one in here if one.same_as is None and needs_refresh(one.op)],
+        next((one.path for one in there + here if getattr(one.op, "quantization_mode", None)), None),
+        [(weakref.ref(one.op), _ids_held(one.op)) for one in layers],
+    )
+
+
+def _ids_held(op: Any) -> list[list[int]]:
+    return [list(map(id, getattr(op, store))) for store in _STORES]
+
+
+def _check_alike(ours: dict[str, ModelWeight], theirs: dict[str, ModelWeight], source: str, target: str) -> None:
+    problems = [f"'{path}' is in the source only" for path in ours if path not in theirs]
+    problems += [f"'{path}' is in the target only" for path in theirs if path not in ours]
+    first = next((path for path in (*ours, *theirs) if (path in ours) != (path in theirs)), None)
+    for path, weight in theirs.items():
+        if path not in ours:
+            continue
+        mine, yours = ours[path].info, weight.info
+        alike = mine.dtype == yours.dtype or (is_inexact(mine.dtype) and is_inexact(yours.dtype))
+        if mine.shape != yours.shape:
+            problems.append(f"'{path}' is {mine.shape} in the source and {yours.shape} in the target")
+        elif not alike:
+            problems.append(f"'{path}' is {mine.dtype} in the source and {yours.dtype} in the target")
+        else:
+            continue
+        first = first or path
+    if problems:
+        raise _misfit(source, target, problems, first)
+
+
+def _check_modes(there: list[OpLocation], here: list[OpLocation], source: str, target: str) -> None:
+    """Raise if layers are quantized in different ways, because the same bytes then encode different weights."""
+    ours, theirs = ({one.path: quantization.mode_of(one.op) for one in locations} for locations in (there, here))
+    different = [path for path, mode in theirs.items() if mode != ours.get(path, mode)]
+    if different:
+        problems = [
+            f"'{path}' is {ours[path] or 'float'} in the source and {theirs[path] or 'float'} in the target"
+            for path in different
+        ]
+        raise _misfit(source, target, problems, different[0])
+
+
+def _misfit(source: str, target: str, problems: list[str], path: str | None) -> WeightsDoNotFitError:
+    return WeightsDoNotFitError(
+        f"Cannot sync '{source}' and '{target}': their weights differ.",
+        found=joined(problems, 3, "; "),
+        fix="make the target with ramet.clone(model), or copy the weights once with ramet.transfer.",
+        path=path,
+    )

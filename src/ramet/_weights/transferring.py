@@ -19,7 +19,6 @@ from ramet._weights.variables import (
     ModelWeight,
     different_vocabularies,
     locations_in,
-    needs_refresh,
     refresh,
     settle_values,
     weights_at,
@@ -95,7 +94,9 @@ def transfer(
         variables = [variable for variable, _ in decisions.writes]
         settle_values(variables, "transfer")
         write_all(decisions.writes)
-        _refresh(locations, set(map(id, variables)), weights)
+        written = set(map(id, variables))
+        for owner in {weight.info.owner for weight in weights if id(weight.variable) in written}:
+            refresh(layers[owner])
     decisions.compare_vocabularies(locations)
     name = opened.label.strip("'")
     return TransferReport(name, target.name, policy, tuple(decisions.outcomes), tuple(unused), written=not dry_run)
@@ -136,7 +137,7 @@ class _Decisions:
 
     def _fill(self, weight: ModelWeight, found: Match) -> None:
         info, there = weight.info, found.source
-        live = self.source.variable(there.path)
+        live = self.source.variables.get(there.path)
         if live is weight.variable:
             return self._add(info, found, "copied")  # the two models share it
         difference = self._quantization_difference(there, info)
@@ -210,24 +211,12 @@ class _Decisions:
         return False
 
     def _add(self, info: WeightInfo, found: Match | None, outcome: Outcome, reason: str | None = None) -> None:
-        if found is None:
-            self.outcomes.append(TransferredWeight(info.path, outcome, info.shape, info.dtype, reason=reason))
-            return
-        there = found.source
-        self.used[there.path] = reason or ""
-        self.outcomes.append(
-            TransferredWeight(
-                info.path,
-                outcome,
-                info.shape,
-                info.dtype,
-                source=there.path,
-                how=found.how,
-                source_shape=there.shape,
-                source_dtype=there.dtype,
-                reason=reason,
-            )
-        )
+        origin: dict[str, Any] = {}
+        if found is not None:
+            there = found.source
+            self.used[there.path] = reason or ""
+            origin = {"source": there.path, "how": found.how, "source_shape": there.shape, "source_dtype": there.dtype}
+        self.outcomes.append(TransferredWeight(info.path, outcome, info.shape, info.dtype, **origin, reason=reason))
 
     def _leave(self, info: WeightInfo, found: Match | None, reason: str) -> None:
         self._add(info, found, "left", reason)
@@ -297,10 +286,3 @@ class _Decisions:
             found=joined(found, 3, "; ") or None,
             fix="pass rename={'old/path': 'new/path'}; dry_run=True returns a report of what would match.",
         )
-
-
-def _refresh(locations: list[OpLocation], written: set[int], weights: list[ModelWeight]) -> None:
-    owners = {weight.info.owner for weight in weights if id(weight.variable) in written}
-    for location in locations:
-        if location.path in owners and location.same_as is None and needs_refresh(location.op):
-            refresh(location.op)

@@ -10,7 +10,7 @@ from typing import Any
 import keras
 
 from ramet._keras import OpLocation, check_version, locations_below, structure, training, unique_ids
-from ramet._weights.match import WeightInfo, automatic_stem, is_automatic
+from ramet._weights.match import WeightInfo, add_stem, own_stem
 from ramet.errors import ArgumentError, NotAModelError, StateElsewhereError
 
 
@@ -45,12 +45,9 @@ def weights_at(locations: list[OpLocation]) -> list[ModelWeight]:
     stems: dict[str, str] = {}
     found = []
     for location in locations:
-        parent, _, own_name = location.path.rpartition("/")
         class_name = type(location.op).__name__
-        automatic = is_automatic(structure.name_of(location.op), class_name)
-        # Ops come after the op that they are inside of, so the stem of the parent is known.
-        part = automatic_stem(own_name) if automatic else own_name
-        stems[location.path] = f"{stems.get(parent, '')}/{part}".lstrip("/") if location.path else ""
+        own_name = location.path.rpartition("/")[2]
+        add_stem(stems, location.path, own_stem(own_name, structure.name_of(location.op), class_name))
         if location.same_as is not None:
             continue
         owned = list(structure.variables_of(location.op))
@@ -137,8 +134,9 @@ def needs_refresh(layer: Any) -> bool:
 
 
 def refresh(layer: Any) -> None:
-    """Derive the constants of a layer again from its weights."""
-    layer.finalize_state()
+    """Derive the constants of a layer again from its weights, if it has any."""
+    if needs_refresh(layer):
+        layer.finalize_state()
 
 
 def different_vocabularies(source: dict[str, Any], target: dict[str, Any]) -> Iterator[tuple[str, str]]:
