@@ -22,16 +22,11 @@ Tolerance: TypeAlias = "float | Mapping[str, float] | None"
 
 
 class Measure:
-    """A tolerance that records the largest difference compared with it.
-
-    Attributes:
-        tolerance: The tolerance as the user passed it.
-        largest: The largest relative difference so far; None if no numbers were compared.
-    """
+    """A tolerance, as the user passed it, that records the largest difference compared with it."""
 
     def __init__(self, tolerance: float | Mapping[str, float]) -> None:
         self.tolerance = tolerance
-        self.largest: float | None = None
+        self.largest: float | None = None  # relative; None if no numbers were compared
 
     def note(self, size: float | None) -> None:
         """Record a relative difference; None is ignored."""

@@ -30,22 +30,15 @@ _Make: TypeAlias = Callable[["Spec", tuple[int, ...], Any], Any]
 
 @dataclass(frozen=True)
 class Spec:
-    """One input: its shape with the batch first, and its values.
+    """One input: its shape with the batch first, and its values."""
 
-    Attributes:
-        shape: The shape, with None for a free dimension.
-        dtype: The dtype of the values.
-        limit: The upper bound for whole numbers; None if there is none.
-        words: Strings in the vocabulary of the model.
-    """
-
-    shape: tuple[int | None, ...]
+    shape: tuple[int | None, ...]  # None for a free dimension
     dtype: str = "float32"
     sparse: bool = False
     ragged: bool = False
     optional: bool = False
-    limit: int | None = None
-    words: tuple[str, ...] = ()
+    limit: int | None = None  # the upper bound for whole numbers
+    words: tuple[str, ...] = ()  # strings in the vocabulary of the model
 
 
 @dataclass(frozen=True)
@@ -126,21 +119,13 @@ def _limit(locations: list[OpLocation]) -> int | None:
 
 @dataclass(frozen=True)
 class Case:
-    """Inputs for one run.
-
-    Attributes:
-        name: The name in reports.
-        args: The positional arguments of the call.
-        kwargs: The keyword arguments of the call.
-        trains: Whether the models are also run on it in training mode.
-        is_first: Whether gradients and the training step use it.
-    """
+    """Inputs for one run: the arguments of a call, under a name for reports."""
 
     name: str
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    trains: bool = False
-    is_first: bool = False
+    trains: bool = False  # whether the models are also run on it in training mode
+    is_first: bool = False  # whether gradients and the training step use it
 
     def call(self, model: Any, *, training: bool) -> Any:
         """Call a model with these inputs."""
@@ -155,7 +140,7 @@ def cases_for(signature: Signature, seed: int, size: int, *, whole: bool, padded
         seed: The seed of the numbers.
         size: The size of free dimensions.
         whole: Whether floating-point inputs get whole numbers >= 0, as indices into a table.
-        padded: Whether the model creates masks for padded inputs.
+        padded: Whether there is a case with padded sequences.
     """
 
     def case(name: str, make: _Make, *, batch: int = _BATCH, optional: bool = True) -> Case:

@@ -21,17 +21,9 @@ from ramet._verify.snapshot import Snapshot
 
 
 class Pair:
-    """The original and the other model.
+    """The original and the other model, with the arguments of `verify`.
 
-    Args:
-        model: The original.
-        twin: The other model.
-        tolerance: None for bit-equality.
-        seed: The seed of inputs and random layers.
-        inputs: Example inputs, if they cannot be inferred from the model.
-        targets: Example targets for training.
-        share: Objects that both models share on purpose.
-        differentiates: Whether the first run of each model also computes its gradients.
+    If `differentiates` is true, the first run of each model also computes its gradients.
     """
 
     def __init__(
@@ -107,9 +99,9 @@ class Pair:
         return any(is_other_float(dtype, sides[1].get(path)) for path, dtype in sides[0].items())
 
     @cached_property
-    def draws(self) -> bool:
-        """True if the original has random generators, whose numbers depend on the dtype."""
-        return any(structure.generators_of(location.op) for location in self.ours.locations)
+    def draws_other_numbers(self) -> bool:
+        """True if the original has random generators, and its numbers have another dtype in the other model."""
+        return self.has_other_dtypes and any(structure.generators_of(one.op) for one in self.ours.locations)
 
     @cached_property
     def state(self) -> tuple[list[Difference], float | None]:
@@ -119,11 +111,6 @@ class Pair:
         tolerance = measured(self.tolerance)
         found = list(compare_by_path(ours, theirs, tolerance))
         return found, None if tolerance is None else tolerance.largest
-
-    @cached_property
-    def differing_state(self) -> frozenset[str]:
-        """The paths of variables that differ initially."""
-        return frozenset(one.path for one in self.state[0])
 
     @property
     def cases(self) -> list[Case]:

@@ -59,13 +59,8 @@ class Reached(NamedTuple):
 class _Kind:
     """Facts about a class. A model has many objects of few classes, so they are computed once per class.
 
-    Attributes:
-        library: The package that defines the class.
-        is_fixed: Whether its objects are immutable; None if that depends on the object.
-        is_array: Whether its objects are arrays or tensors.
-        is_opaque: Whether the walk does not follow its objects.
-        is_variable: Whether its objects are variables of TensorFlow.
-        slots: The names of its slots, and their descriptors.
+    `is_fixed`, whether its objects are immutable, is None if that depends on the object. The walk does not follow an object
+    that `is_opaque`. `is_variable` is true for variables of TensorFlow. `slots` has the names of slots and their descriptors.
     """
 
     def __init__(self, cls: type) -> None:

@@ -34,22 +34,13 @@ T = TypeVar("T")
 
 @dataclass
 class Result:
-    """The result of one run: outputs and, after a training call, the state; or an error.
+    """The result of one run: outputs and, after a training call, the state; or the error that the model raised."""
 
-    Attributes:
-        outputs: The arrays of each output, by its position in the structure that the model returns.
-        state: The variables after a training call.
-        steps: The calls of the run with their masks, if they were recorded.
-        like: The structure that the model returned, with empty arrays of the same shapes.
-        gradients: The gradients of a weighted sum of the outputs, by the path of the variable, if they were requested; or
-            the error, if the run cannot be differentiated.
-        error: The error that the model raised.
-    """
-
-    outputs: dict[str, list[Any]] = field(default_factory=dict)
+    outputs: dict[str, list[Any]] = field(default_factory=dict)  # by position in the structure that the model returns
     state: dict[str, list[Any]] = field(default_factory=dict)
-    steps: list[Step] = field(default_factory=list)
-    like: Any = None
+    steps: list[Step] = field(default_factory=list)  # the calls with their masks, if they were recorded
+    like: Any = None  # the structure that the model returned, with empty arrays of the same shapes
+    # Those of a weighted sum of the outputs, by the path of the variable, or the reason why there are none.
     gradients: dict[str, list[Any]] | Exception = field(default_factory=dict)
     error: Exception | None = None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import types
 from typing import Any
 
 import jax
@@ -55,21 +56,11 @@ _hard = (jax.jit(_copy_all, donate_argnums=1, keep_unused=True), jax.jit(_copy_a
 _soft = (jax.jit(_blend_all, donate_argnums=1), jax.jit(_blend_all))
 
 
-class _Holder:
-    """An object that holds a value as a variable does."""
-
-    value: object = None
-
-
 def _held_by_variables_only(values: list[Any]) -> bool:
     """Return whether nothing but its variable and this list holds each array.
 
     A donated array is gone for everybody: for a user who keeps it, and for another variable that it was assigned to.
     """
-    holder = _Holder()
-    holder.value = object()
-    return _max_references(values) <= _max_references([holder.value])
-
-
-def _max_references(values: list[Any]) -> int:
-    return max(map(sys.getrefcount, values))
+    variable = types.SimpleNamespace(value=object())
+    most, expected = (max(map(sys.getrefcount, held)) for held in (values, [variable.value]))
+    return most <= expected

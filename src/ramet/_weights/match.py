@@ -24,23 +24,14 @@ _MAX_DEPTH = 32
 
 @dataclass(frozen=True, slots=True)
 class WeightInfo:
-    """The description of one weight.
+    """The description of one weight."""
 
-    Attributes:
-        owner: The path of the op it belongs to; empty for the root.
-        name: Its own name.
-        shape: Its shape.
-        dtype: Its dtype.
-        class_name: The class of the op, if known.
-        stem: The owner's path, with `_#` for the numbers in names that Keras generated.
-    """
-
-    owner: str
+    owner: str  # the path of the op it belongs to; empty for the root
     name: str
     shape: tuple[int, ...]
     dtype: str
-    class_name: str | None = None
-    stem: str = ""
+    class_name: str | None = None  # of the op, if known
+    stem: str = ""  # the owner's path, with `_#` for the numbers in names that Keras generated
 
     @property
     def path(self) -> str:
@@ -57,12 +48,7 @@ class Match:
 
 
 def own_stem(part: str, name: str, class_name: str) -> str:
-    """Return the last part of the stem of an op: without its number, if Keras generated the name from the class.
-
-    Args:
-        part: The last part of the path of the op.
-        name: The name of the op.
-        class_name: Its class.
+    """Return the last part of an op's path, with `_#` for its number if Keras generated the name of the op from its class.
 
     >>> (
     ...     own_stem("conv2d_3", "conv2d_3", "Conv2D"),
@@ -97,10 +83,7 @@ def guess_stem(owner: str, automatic: set[str]) -> str:
 def match(sources: list[WeightInfo], targets: list[WeightInfo], renamed: Mapping[str, str]) -> dict[str, Match]:
     """Return the match of each weight of the target that has one, by path.
 
-    Args:
-        sources: The weights of the source.
-        targets: The weights of the target.
-        renamed: By the path of a weight of the source that the user renamed, its path in the target.
+    `renamed` has the path in the target of each weight of the source that the user renamed.
     """
     known = {weight.path for weight in targets}
     found: dict[str, Match] = {}
@@ -272,12 +255,9 @@ def _pattern(rule: object, new: object) -> re.Pattern[str]:
 
 
 def selected_paths(target: Any, weights: list[WeightInfo], select: Any) -> set[str]:
-    """Return the paths of the selected weights; all of them without a selection.
+    """Return the paths of the selected weights of a live model; all of them without a selection.
 
-    Args:
-        target: The live model.
-        weights: Its weights.
-        select: A glob over paths of weights or ops (without a `/`, over their last parts), or a selector of ops.
+    `select` is a glob over paths of weights or ops (without a `/`, over their last parts), or a selector of ops.
     """
     if select is None:
         return {weight.path for weight in weights}

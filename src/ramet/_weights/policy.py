@@ -189,14 +189,7 @@ def blocks_of(layer: Any, name: str, rank: int) -> dict[int, int]:
 
 
 def why_not_by_axis(layer: Any, name: str, old: tuple[int, ...], new: tuple[int, ...]) -> str | None:
-    """Return the reason why a weight of a layer cannot be adapted axis by axis, or None.
-
-    Args:
-        layer: The layer that has the new weight.
-        name: The name of the weight.
-        old: Its old shape.
-        new: Its new shape.
-    """
+    """Return the reason why a weight of a layer cannot be adapted axis by axis from its old shape to the new one, or None."""
     if len(old) != len(new):
         return None
     differ = [axis for axis, (a, b) in enumerate(zip(old, new, strict=True)) if a != b]

@@ -23,37 +23,25 @@ from ramet.errors import ArgumentError, NotAModelError
 
 @dataclass(frozen=True, slots=True)
 class WeightSource:
-    """The weights of a source by path.
+    """The weights of a source by path."""
 
-    Attributes:
-        label: The name for messages.
-        weights: The description of each weight.
-        array: Returns the values at a path as a new array.
-        layers: Live layers by path; empty if the source is not a live model.
-        variables: Live variables by path; likewise.
-        tied: A value that is equal for all paths of a tied variable, by path; for other paths, it may be missing.
-    """
-
-    label: str
+    label: str  # the name for messages
     weights: list[WeightInfo]
-    array: Callable[[str], Array]
-    layers: dict[str, Any] = field(default_factory=dict)
-    variables: dict[str, Any] = field(default_factory=dict)
-    tied: dict[str, object] = field(default_factory=dict)
+    array: Callable[[str], Array]  # returns the values at a path as a new array
+    layers: dict[str, Any] = field(default_factory=dict)  # by path; empty if the source is not a live model
+    variables: dict[str, Any] = field(default_factory=dict)  # likewise
+    tied: dict[str, object] = field(default_factory=dict)  # by path, a value that is equal for paths of one variable
 
     def identity(self, path: str) -> object:
-        """Return a value that is equal for paths of one tied variable."""
+        """Return a value that is equal for paths of one tied variable, and only for them."""
         return self.tied.get(path, path)
 
 
 @contextlib.contextmanager
 def open_source(source: Any, targets: list[ModelWeight], layers: dict[str, Any]) -> Iterator[WeightSource]:
-    """Open a source of any kind. A file is read as data, without Keras, and closed at the end.
+    """Open a source of any kind, for a target with these weights and layers by path.
 
-    Args:
-        source: The source.
-        targets: The weights of the target.
-        layers: The layers of the target by path.
+    A file is read as data, without Keras, and closed at the end.
     """
     if isinstance(source, keras.Layer):
         yield _live_source(source)

@@ -171,23 +171,14 @@ def _blend(pairs: _WeightPairs, sources: list[Any], targets: list[Any], tau: flo
 
 @dataclass(slots=True)
 class _WeightPairs:
-    """The variables of two models, side by side. It keeps neither models nor variables alive.
-
-    Attributes:
-        sources: The variables to read.
-        targets: The variables to write, each once.
-        derived: Layers of the target that derive constants from their weights.
-        quantized: The path of a layer with quantized weights, in either model.
-        watched: Each layer of both models, with the ids of its variables and layers.
-        compiled: The compiled function of a backend for these variables.
-    """
+    """The variables of two models, side by side. It keeps neither models nor variables alive."""
 
     sources: list[weakref.ref[Any]]
-    targets: list[weakref.ref[Any]]
-    derived: list[weakref.ref[Any]]
-    quantized: str | None
-    watched: list[tuple[weakref.ref[Any], list[list[int]]]]
-    compiled: Any = None
+    targets: list[weakref.ref[Any]]  # each once
+    derived: list[weakref.ref[Any]]  # layers of the target that derive constants from their weights
+    quantized: str | None  # the path of a layer with quantized weights, in either model
+    watched: list[tuple[weakref.ref[Any], list[list[int]]]]  # each layer, with the ids of its variables and layers
+    compiled: Any = None  # the function of a backend for these variables
 
     def variables(self) -> tuple[list[Any], list[Any]] | None:
         """Return the variables, or None if the models changed."""
@@ -231,14 +222,14 @@ def _find(source: Any, target: Any) -> _WeightPairs:
     there, here = locations_in(source, "sync"), locations_in(target, "sync")
     ours = {weight.info.path: weight for weight in weights_at(there)}
     theirs = {weight.info.path: weight for weight in weights_at(here)}
-    _check_alike(ours, theirs, source.name, target.name)
-    _check_modes(there, here, source.name, target.name)
+    _check_alike(source, target, _different_weights(ours, theirs))
+    _check_alike(source, target, _different_modes(there, here))
     chosen: dict[int, tuple[Any, Any, str]] = {}
     for path, weight in theirs.items():
         mine, variable = ours[path].variable, weight.variable
         first = chosen.setdefault(id(variable), (mine, variable, path))
         if first[0] is not mine:
-            raise _misfit(source.name, target.name, [f"'{path}' is tied to '{first[2]}' in the target only"], path)
+            _check_alike(source, target, {path: f"tied to '{first[2]}' in the target only"})
     pairs = [(mine, variable) for mine, variable, _ in chosen.values() if mine is not variable]
     layers = [one for one in there + here if one.same_as is None and hasattr(one.op, names.LAYERS)]
     return _WeightPairs(
@@ -254,42 +245,36 @@ def _ids_held(op: Any) -> list[list[int]]:
     return [list(map(id, getattr(op, store))) for store in _STORES]
 
 
-def _check_alike(ours: dict[str, ModelWeight], theirs: dict[str, ModelWeight], source: str, target: str) -> None:
-    problems = [f"'{path}' is in the source only" for path in ours if path not in theirs]
-    problems += [f"'{path}' is in the target only" for path in theirs if path not in ours]
-    first = next((path for path in (*ours, *theirs) if (path in ours) != (path in theirs)), None)
+def _different_weights(ours: dict[str, ModelWeight], theirs: dict[str, ModelWeight]) -> dict[str, str]:
+    """Return how weights differ in paths, shapes or kinds of dtype, by path."""
+    found = {path: "in the source only" for path in ours if path not in theirs}
+    found |= {path: "in the target only" for path in theirs if path not in ours}
     for path, weight in theirs.items():
         if path not in ours:
             continue
         mine, yours = ours[path].info, weight.info
-        alike = mine.dtype == yours.dtype or (is_inexact(mine.dtype) and is_inexact(yours.dtype))
         if mine.shape != yours.shape:
-            problems.append(f"'{path}' is {mine.shape} in the source and {yours.shape} in the target")
-        elif not alike:
-            problems.append(f"'{path}' is {mine.dtype} in the source and {yours.dtype} in the target")
-        else:
-            continue
-        first = first or path
-    if problems:
-        raise _misfit(source, target, problems, first)
+            found[path] = f"{mine.shape} in the source and {yours.shape} in the target"
+        elif mine.dtype != yours.dtype and not (is_inexact(mine.dtype) and is_inexact(yours.dtype)):
+            found[path] = f"{mine.dtype} in the source and {yours.dtype} in the target"
+    return found
 
 
-def _check_modes(there: list[OpLocation], here: list[OpLocation], source: str, target: str) -> None:
-    """Raise if layers are quantized in different ways, because the same bytes then encode different weights."""
+def _different_modes(there: list[OpLocation], here: list[OpLocation]) -> dict[str, str]:
+    """Return how layers are quantized in different ways, by path: the same bytes then encode different weights."""
     ours, theirs = ({one.path: quantization.mode_of(one.op) for one in locations} for locations in (there, here))
-    different = [path for path, mode in theirs.items() if mode != ours.get(path, mode)]
-    if different:
-        problems = [
-            f"'{path}' is {ours[path] or 'float'} in the source and {theirs[path] or 'float'} in the target"
-            for path in different
-        ]
-        raise _misfit(source, target, problems, different[0])
+    return {
+        path: f"{ours[path] or 'float'} in the source and {mode or 'float'} in the target"
+        for path, mode in theirs.items()
+        if mode != ours.get(path, mode)
+    }
 
 
-def _misfit(source: str, target: str, problems: list[str], path: str | None) -> WeightsDoNotFitError:
-    return WeightsDoNotFitError(
-        f"Cannot sync '{source}' and '{target}': their weights differ.",
-        found=joined(problems, 3, "; "),
-        fix="make the target with ramet.clone(model), or copy the weights once with ramet.transfer.",
-        path=path,
-    )
+def _check_alike(source: Any, target: Any, problems: dict[str, str]) -> None:
+    if problems:
+        raise WeightsDoNotFitError(
+            f"Cannot sync '{source.name}' and '{target.name}': their weights differ.",
+            found=joined([f"'{path}' is {problem}" for path, problem in problems.items()], 3, "; "),
+            fix="make the target with ramet.clone(model), or copy the weights once with ramet.transfer.",
+            path=next(iter(problems)),
+        )

@@ -140,12 +140,7 @@ def refresh(layer: Any) -> None:
 
 
 def different_vocabularies(source: dict[str, Any], target: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the path of each layer of the target whose vocabulary differs from the source's, and how.
-
-    Args:
-        source: Live layers by path.
-        target: Live layers by path.
-    """
+    """Yield the path of each layer of the target whose vocabulary differs from the source's, and how."""
     ours, theirs = _vocabularies(source), _vocabularies(target)
     rest, others = ([path for path in ours if path not in theirs], [path for path in theirs if path not in ours])
     # As many layers with other names are matched in order.

@@ -23,6 +23,7 @@ from ramet._verify.side import Side
 
 _CHUNK = 1 << 20
 _METADATA = "metadata.json"  # records the time of writing
+_ADDRESS = "shared_object_id"  # the address of an object, which Keras writes into configs
 
 
 def check(pair: Pair) -> Check:
@@ -56,10 +57,10 @@ def _compare_files(findings: Findings, pair: Pair, ours: Path, theirs: Path, fol
     """Add the differences between two files, and return whether all members are equal byte by byte."""
     same_bytes = True
     with zipfile.ZipFile(ours) as one, zipfile.ZipFile(theirs) as other:
-        mine, yours = set(one.namelist()), set(other.namelist())
-        for name in sorted(mine ^ yours):
+        names, others = set(one.namelist()), set(other.namelist())
+        for name in sorted(names ^ others):
             findings.add_text(name, "only in one of the files")
-        for name in sorted(mine & yours - {_METADATA}):
+        for name in sorted(names & others - {_METADATA}):
             with one.open(name) as first, other.open(name) as second:
                 if _are_equal(first, second):
                     continue
@@ -67,16 +68,16 @@ def _compare_files(findings: Findings, pair: Pair, ours: Path, theirs: Path, fol
             # HDF5 seeks a lot, and seeking inside an archive reads everything before.
             copies = [Path(one.extract(name, folder / "ours")), Path(other.extract(name, folder / "theirs"))]
             if name == "config.json":
-                configs = [_without_ids(json.loads(copy.read_text(encoding="utf-8"))) for copy in copies]
-                difference = _first_difference(configs[0], configs[1], findings.allow)
+                mine, yours = (json.loads(copy.read_text(encoding="utf-8")) for copy in copies)
+                difference = _first_difference(mine, yours, findings.allow)
                 if difference is not None:
                     findings.add_text(name, difference)
             elif name.endswith(".h5"):
-                with h5py.File(copies[0]) as weights, h5py.File(copies[1]) as others:
-                    _compare_weights(findings, weights, others, pair.tolerance)
+                with h5py.File(copies[0]) as our_weights, h5py.File(copies[1]) as their_weights:
+                    _compare_weights(findings, our_weights, their_weights, pair.tolerance)
             elif _is_repeatable(pair, name, copies[0], folder):
                 findings.add_text(name, "different content")
-    return same_bytes and mine == yours
+    return same_bytes and names == others
 
 
 def _is_repeatable(pair: Pair, name: str, first: Path, folder: Path) -> bool:
@@ -98,26 +99,13 @@ def _are_equal(first: IO[bytes], second: IO[bytes]) -> bool:
     return not second.read(1)
 
 
-def _without_ids(config: Any) -> Any:
-    """Return a config without the object addresses that Keras writes into it."""
-    waiting = [config]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, dict):
-            part.pop("shared_object_id", None)
-            waiting.extend(part.values())
-        elif isinstance(part, list):
-            waiting.extend(part)
-    return config
-
-
 def _first_difference(ours: Any, theirs: Any, allow: Callable[[object, object], bool]) -> str | None:
     """Return the first entry of two configs that differs, unless it is a dtype that `allow` accepts."""
     waiting = [("", ours, theirs)]
     while waiting:
         path, a, b = waiting.pop()
         if isinstance(a, dict) and isinstance(b, dict):
-            keys = [key for key in {**a, **b} if a.get(key) != b.get(key)]
+            keys = [key for key in {**a, **b} if key != _ADDRESS and a.get(key) != b.get(key)]
             waiting.extend((f"{path}.{key}", a.get(key), b.get(key)) for key in reversed(keys))
         elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
             waiting.extend((f"{path}[{i}]", x, y) for i, (x, y) in enumerate(zip(a, b, strict=True)) if x != y)

@@ -28,7 +28,8 @@ def check(pair: Pair) -> Check:
     findings.add(one for one in pair.side_by_side.differences("sharing") if one.path not in known)
     objects = sum(can_change(reached.value) for reached in pair.ours.reached.values())
     findings.count("objects", objects)
-    shared, tied = _shared_layers(pair.ours), _tied_variables(pair.ours)
+    shared = _shared_layers(pair.ours)
+    tied = len({spec.tied for _, spec in pair.ours.graph.variables() if spec.tied is not None})
     findings.count("shared inside", shared + tied)
     findings.count("shared layers", shared)
     findings.count("tied variables", tied)
@@ -38,18 +39,14 @@ def check(pair: Pair) -> Check:
 
 
 def _between(findings: Findings, pair: Pair) -> None:
-    ours, theirs = pair.ours.reached, pair.theirs.reached
-    # An empty dict of a shared function, or of a default argument, is not state.
-    for key, reached in ours.items():
-        if key in theirs and can_change(reached.value) and not _is_empty_note(reached.value):
-            before = reached.before
-            if before is not None and id(before.value) in theirs and can_change(before.value):
-                continue  # its holder is shared already
-            findings.add_text(path_to(reached, pair.ours.names), f"one {type(reached.value).__name__} in both models")
-
-
-def _is_empty_note(value: object) -> bool:
-    return isinstance(value, dict) and not value
+    theirs = pair.theirs.reached
+    for key, reached in pair.ours.reached.items():
+        value, before = reached.value, reached.before
+        if key not in theirs or not can_change(value) or (isinstance(value, dict) and not value):
+            continue  # an empty dict of a shared function, or of a default argument, is not state
+        if before is not None and id(before.value) in theirs and can_change(before.value):
+            continue  # its holder is shared already
+        findings.add_text(path_to(reached, pair.ours.names), f"one {type(value).__name__} in both models")
 
 
 def _sharing(side: Side) -> dict[str, str]:
@@ -81,11 +78,6 @@ def _containers(op: Any) -> Iterator[list[Any]]:
         items = list(value.values()) if isinstance(value, dict) else value
         if isinstance(items, list | tuple):
             yield [item for item in items if isinstance(item, keras.Layer)]
-
-
-def _tied_variables(side: Side) -> int:
-    """Count the variables that belong to more than one layer."""
-    return len({spec.tied for _, spec in side.graph.variables() if spec.tied is not None})
 
 
 def _describe(ours: str | None, theirs: str | None) -> str:

@@ -23,7 +23,7 @@ def check(pair: Pair) -> Check:
             if found and not _is_repeatable(pair, case, training=training):
                 findings.count("not repeatable")
                 continue
-            if found and training and pair.has_other_dtypes and pair.draws:
+            if found and training and pair.draws_other_numbers:
                 findings.count("drawn in another dtype")
                 continue
             findings.count("runs")
@@ -55,7 +55,7 @@ def _differences(pair: Pair, case: Case, *, training: bool) -> list[Difference]:
         return [Difference("outputs", f"{note}the other model raises {short(theirs.error)}")]
     found = list(compare_by_path(ours.outputs, theirs.outputs, pair.tolerance, note))
     # Differences before the run are reported by the state check.
-    before = pair.differing_state
+    before = {difference.path for difference in pair.state[0]}
     mine, yours = ({path: held for path, held in one.state.items() if path not in before} for one in (ours, theirs))
     return found + list(compare_by_path(mine, yours, pair.tolerance, f"{note}after the run, "))
 
