@@ -53,12 +53,7 @@ def verify_across(
 ) -> Report:
     """Compare each backend with the first one that could run, and return a report with a check for each.
 
-    Args:
-        path: The path of the file.
-        backends: The names of the backends.
-        tolerance: The largest difference allowed between outputs; None for the default of each dtype.
-        seed: The seed of the inputs.
-        worker: Python code that calls `run_worker`, and further arguments for it.
+    The tolerance None is the default of each dtype. `worker` is Python code that calls `run_worker`, and further arguments.
     """
     check_backends(path, backends)
     tolerance = TOLERANCE if tolerance is None else tolerance
@@ -111,9 +106,7 @@ def _run(
 def run_worker(arguments: Sequence[str] | None = None, load: Callable[[Path], Any] = load_copy) -> None:
     """Load a file, run every case, and write the outputs. The first process also writes the inputs for the others.
 
-    Args:
-        arguments: The path of the file, those of the inputs and outputs, and the seed; by default those of this process.
-        load: Loads the file.
+    The arguments are the path of the file, those of the inputs and outputs, and the seed; by default those of this process.
     """
     path, inputs, outputs, seed = arguments or sys.argv[1:]
     try:

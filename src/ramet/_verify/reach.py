@@ -216,9 +216,7 @@ def _items(value: Any) -> Iterator[tuple[str, Any]]:
 def reach(roots: Iterable[Any], but: frozenset[int] = frozenset()) -> dict[int, Reached]:
     """Return all objects that can be reached from the roots, by id. Immutable objects are not followed.
 
-    Args:
-        roots: The objects to start from.
-        but: The ids of objects to leave out, with everything that is reached only through them.
+    Objects whose ids are in `but` are left out, with everything that is reached only through them.
     """
     found = {id(root): Reached(root, "", None) for root in roots}
     waiting = list(found.values())

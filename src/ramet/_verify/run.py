@@ -180,9 +180,7 @@ def by_path(outputs: Any) -> dict[str, list[Any]]:
 def state_of(side: Side, copies: Copies | None = None) -> dict[str, list[Any]]:
     """Return the current values of all variables of a model, including those created since the comparison began.
 
-    Args:
-        side: The model.
-        copies: Keeps copies of the values. Without it, values must be read at once: on torch they change with the variables.
+    Without copies, the values must be read at once: on torch they change with the variables.
     """
     found = {}
     for path, variable in side.read_variables().items():

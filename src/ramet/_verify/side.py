@@ -18,12 +18,7 @@ METRICS = "metrics"
 
 
 class Side:
-    """One of the two models.
-
-    Args:
-        model: The model.
-        shared: The ids of objects that both models share on purpose.
-    """
+    """One of the two models, and the ids of objects that both models share on purpose."""
 
     def __init__(self, model: Any, shared: frozenset[int] = frozenset()) -> None:
         self.model, self._shared = model, shared

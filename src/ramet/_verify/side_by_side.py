@@ -44,10 +44,7 @@ class SideBySide:
     slots once, and remembers which object corresponds to which: an object that meets two partners is shared on one side
     only. Numbers that differ may be ids of objects, as in caches; they are compared at the end, when all partners are known.
 
-    Args:
-        pairs: The corresponding objects to start from: the models, and their ops by path.
-        names: The paths of the original's ops, variables and so on, by id.
-        tolerance: The tolerance for arrays.
+    The walk starts from pairs of ops. `names` has the paths of the original's ops, variables and so on, by id.
     """
 
     def __init__(self, pairs: Iterable[tuple[Any, Any]], names: dict[int, str], tolerance: Measure | None) -> None:

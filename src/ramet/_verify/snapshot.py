@@ -31,9 +31,7 @@ _TOGETHER = 256
 class Snapshot:
     """The state of some objects at one moment.
 
-    Args:
-        values: The objects. They are kept alive: an object that is freed while a model runs could not be restored.
-        copies: Keeps the copies of arrays.
+    They are kept alive: an object that is freed while a model runs could not be restored.
     """
 
     def __init__(self, values: Iterable[Any], copies: Copies) -> None:

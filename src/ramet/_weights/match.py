@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -133,14 +134,9 @@ def _by_end(sources: list[WeightInfo], targets: list[WeightInfo]) -> Iterator[tu
             yield from _by_name(ours[mine], theirs[yours])
 
 
-def _cuts(owner: str) -> Iterator[int]:
-    """Yield the positions at which the shorter ends of a path begin."""
-    position = owner.find("/")
-    for _ in range(_MAX_DEPTH):
-        if position < 0:
-            return
-        yield position + 1
-        position = owner.find("/", position + 1)
+def _cuts(owner: str) -> list[int]:
+    """Return the positions at which the shorter ends of a path begin."""
+    return [slash.end() for slash in itertools.islice(re.finditer("/", owner), _MAX_DEPTH)]
 
 
 def by_stem(weights: Iterable[WeightInfo]) -> dict[str, dict[str, list[WeightInfo]]]:

@@ -6,6 +6,7 @@ Inside a TensorFlow function or a `keras.StatelessScope`, the assignments are re
 
 from __future__ import annotations
 
+import sys
 import weakref
 from dataclasses import dataclass
 from typing import Any
@@ -111,21 +112,13 @@ def _is_recording() -> bool:
     current = keras.StatelessScope.__enter__.__globals__["get_stateless_scope"]
     if current() is not None:
         return True
-    if keras.backend.backend() != "tensorflow":
-        return False
-    from ramet._weights.tensorflow_blend import is_in_function
-
-    return is_in_function()
+    return keras.backend.backend() == "tensorflow" and not sys.modules["tensorflow"].executing_eagerly()
 
 
 def assign_all(sources: list[Any], targets: list[Any], tau: Any, *, between: bool = False) -> None:
-    """Assign `tau * source + (1 - tau) * target` to each target.
+    """Assign `tau * source + (1 - tau) * target` to each target variable.
 
-    Args:
-        sources: Variables.
-        targets: Variables of the same shapes.
-        tau: A float, or a scalar tensor whose value is not known yet.
-        between: Whether a tensor is known to be neither 0 nor 1.
+    `tau` is a float, or a scalar tensor whose value is not known yet; `between`, if it is known to be neither 0 nor 1.
     """
     for source, target in zip(sources, targets, strict=True):
         target.assign(mix(source.value, target.value, str(target.dtype), tau, between=between))

@@ -11,11 +11,6 @@ from ramet._keras import structure
 from ramet._weights.syncing import assign_all
 
 
-def is_in_function() -> bool:
-    """Return whether operations are recorded into a function at the moment instead of being run."""
-    return not tf.executing_eagerly()
-
-
 class Blend:
     """One TensorFlow function over all variables of two models, traced once.
 

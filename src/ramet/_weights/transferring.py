@@ -133,7 +133,9 @@ class _Decisions:
             else:
                 self._fill(weight, found)
                 for other in matched[1:]:
-                    self._note_tied(found, matches[other.info.path], weight.info.path)
+                    path = matches[other.info.path].source.path
+                    same = self.source.identity(path) == self.source.identity(found.source.path)
+                    self.used[path] = "" if same else f"its weight is tied to '{weight.info.path}' in the target"
 
     def _fill(self, weight: ModelWeight, found: Match) -> None:
         info, there = weight.info, found.source
@@ -220,10 +222,6 @@ class _Decisions:
 
     def _leave(self, info: WeightInfo, found: Match | None, reason: str) -> None:
         self._add(info, found, "left", reason)
-
-    def _note_tied(self, taken: Match, other: Match, path: str) -> None:
-        same = self.source.identity(other.source.path) == self.source.identity(taken.source.path)
-        self.used[other.source.path] = "" if same else f"its weight is tied to '{path}' in the target"
 
     def unused(self, renamed: dict[str, str]) -> list[UnusedWeight]:
         """Return the weights of the source that were not used, and why. A tied weight counts as used everywhere."""

@@ -81,10 +81,8 @@ def read_values(variables: list[Any], verb: str) -> list[Any]:
     values = [structure.value_of(variable) for variable in variables]
     if any(value is None for value in values):
         held = training.values_in_running_loops()
-        values = [
-            held.get(id(variable)) if value is None else value
-            for variable, value in zip(variables, values, strict=True)
-        ]
+        pairs = zip(variables, values, strict=True)
+        values = [held.get(id(variable)) if value is None else value for variable, value in pairs]
         _check_present(variables, values, verb)
     return values
 
