@@ -31,7 +31,7 @@ SOME = Report(
     (
         Check("structure", "passed", "2 ops and 2 calls are the same"),
         Check(
-            "state", "failed", "1 of 2 variables differ", None, (Difference("d/bias", "[0, 0] became [0, 1]", 1.0),), 5
+            "state", "failed", "1 of 2 variables differ", None, 5, (Difference("d/bias", "[0, 0] became [0, 1]", 1.0),)
         ),
         Check("training", "not run", reason="the model is <not> compiled"),
     ),

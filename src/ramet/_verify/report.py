@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from shutil import get_terminal_size
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from ramet._diff import Weights, diff_graphs
 from ramet._draw import Picture, Rankdir, draw_graph
@@ -74,8 +74,8 @@ class Check(Summarized):
         outcome: "passed", "failed" or "not run".
         summary: The things compared, or how many of them differ, in a few words.
         reason: The reason for not running it.
-        differences: The first three differences.
         total: The number of differences.
+        differences: The first three of them.
         began: The first call whose value differs; None for a check without calls.
         counts: The number of things compared, by name.
         largest: The largest relative difference between numbers, if a tolerance was given and numbers were compared.
@@ -85,8 +85,8 @@ class Check(Summarized):
     outcome: Outcome
     summary: str = ""
     reason: str | None = None
-    differences: tuple[Difference, ...] = ()
     total: int = 0
+    differences: tuple[Difference, ...] = ()
     began: str | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
     largest: float | None = None
@@ -97,20 +97,6 @@ class Check(Summarized):
 
     def __str__(self) -> str:
         return _text([self])
-
-    def to_data(self) -> dict[str, Any]:
-        """Return the check as plain data, for JSON."""
-        return {
-            "name": self.name,
-            "outcome": self.outcome,
-            "summary": self.summary,
-            "reason": self.reason,
-            "total": self.total,
-            "differences": [{"path": one.path, "text": one.text, "size": one.size} for one in self.differences],
-            "began": self.began,
-            "counts": dict(self.counts),
-            "largest": self.largest,
-        }
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -184,7 +170,7 @@ class Report(Result):
             "model": self.model,
             "twin": self.twin,
             "about": self.about,
-            "checks": [check.to_data() for check in self.checks],
+            "checks": [asdict(check) for check in self.checks],
         }
         return json_text("verify", fields, indent=indent)
 

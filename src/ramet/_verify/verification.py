@@ -251,12 +251,19 @@ def check_same_function(model: Any, edited: Any) -> None:
         try:
             for case in pair.cases:
                 ours, theirs = (pair.result(side, case) for side in (pair.ours, pair.theirs))
-                if theirs.error is not None:
-                    raise _other_function(model, f"on {case.name} inputs, the edited model raises {theirs.error}")
                 # Layers may have other names now, so outputs are compared by position.
-                found = list(compare_by_path(_by_number(ours.outputs), _by_number(theirs.outputs), pair.tolerance))
-                if found:
-                    raise _other_function(model, f"on {case.name} inputs, output {found[0].path}: {found[0].text}")
+                mine, yours = (_by_number(one.outputs) for one in (ours, theirs))
+                found = next(compare_by_path(mine, yours, pair.tolerance), None)
+                if theirs.error is not None or found is not None:
+                    difference = (
+                        f"output {found}" if theirs.error is None else f"the edited model raises {theirs.error}"
+                    )
+                    raise EditError(
+                        f"Cannot edit '{model.name}': the edited model computes something else.",
+                        expected="the same outputs, because every edit preserves the function",
+                        found=f"on {case.name} inputs, {difference}",
+                        fix="apply the edits one by one to find the cause, and please report it.",
+                    )
         except NotRun as reason:
             raise EditError(
                 f"Cannot check the edits of '{model.name}': {reason}.",
@@ -268,12 +275,3 @@ def check_same_function(model: Any, edited: Any) -> None:
 
 def _by_number(outputs: dict[str, list[Any]]) -> dict[str, list[Any]]:
     return {str(number): values for number, values in enumerate(outputs.values())}
-
-
-def _other_function(model: Any, found: str) -> EditError:
-    return EditError(
-        f"Cannot edit '{model.name}': the edited model computes something else.",
-        expected="the same outputs, because every edit preserves the function",
-        found=found,
-        fix="apply the edits one by one to find the cause, and please report it.",
-    )
