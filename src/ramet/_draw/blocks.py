@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
+from graphlib import CycleError, TopologicalSorter
 
-from ramet._graph import Call, Graph, refs
+from ramet._graph import Call, Graph, Op, refs
 
 # A level with more calls than this is drawn as blocks.
 _BIG = 36
@@ -43,29 +45,23 @@ def _without_cycles(graph: Graph, blocks: list[Block]) -> list[Block]:
     for index, (_, numbers) in enumerate(blocks):
         for number in numbers:
             home[number] = len(graph.calls) + index
-    before: dict[int, set[int]] = {item: set() for item in home}
-    after: dict[int, set[int]] = {item: set() for item in home}
+    sorter = TopologicalSorter[int]()
     for number, producers in enumerate(graph._index.before):
-        for producer in producers:
-            if home[producer] != home[number]:
-                before[home[number]].add(home[producer])
-                after[home[producer]].add(home[number])
-    ready = [item for item, needed in before.items() if not needed]
-    done = set()
-    while ready:
-        item = ready.pop()
-        done.add(item)
-        for other in after[item]:
-            before[other].discard(item)
-            if not before[other]:
-                ready.append(other)
+        sorter.add(home[number], *(home[producer] for producer in producers if home[producer] != home[number]))
+    # After this error, the sorter still returns everything that is not on or behind a cycle.
+    with suppress(CycleError):
+        sorter.prepare()
+    done = set[int]()
+    while ready := sorter.get_ready():
+        done.update(ready)
+        sorter.done(*ready)
     return [block for index, block in enumerate(blocks) if len(graph.calls) + index in done]
 
 
 def _by_repetition(graph: Graph) -> list[Block]:
     """Return repeated sequences of calls, cut where only one value is alive."""
     stretches = list(_stretches(graph))
-    classes = [tuple(_class_of(graph, graph.calls[number]) for number in numbers) for numbers in stretches]
+    classes = [tuple(op_of(graph, graph.calls[number]).class_name for number in numbers) for numbers in stretches]
     blocks: list[Block] = []
     start = 0
     while start < len(stretches):
@@ -139,10 +135,9 @@ def _lifetimes(graph: Graph) -> tuple[list[int], list[int]]:
 
 
 def _is_input(graph: Graph, call: Call) -> bool:
-    op = graph._index.ops.get(call.op)
-    return op is not None and op.kind == "input"
+    return op_of(graph, call).kind == "input"
 
 
-def _class_of(graph: Graph, call: Call) -> str:
-    op = graph._index.ops.get(call.op)
-    return op.class_name if op is not None else "?"
+def op_of(graph: Graph, call: Call) -> Op:
+    """Return the op of a call, or one that is made up if the graph is invalid and has none."""
+    return graph._index.ops.get(call.op) or Op(call.op, "layer", "?")

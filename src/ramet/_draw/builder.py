@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ramet._diff import Diff
-from ramet._draw.blocks import find_blocks
+from ramet._draw.blocks import find_blocks, op_of
 from ramet._draw.drawing import Box, Drawing, Edge, MaskUse, Status
 from ramet._draw.layout import arrange_grid, arrange_rows
 from ramet._draw.marks import RemovedOp, removed_ops
@@ -26,16 +25,6 @@ _MOST_AT_FIRST = 40
 _BLOCK_LETTERS = 28
 
 
-@dataclass(slots=True)
-class _Work:
-    """A container to fill: with the calls of a graph, or with ops that have no calls."""
-
-    container: Box
-    prefix: str
-    graph: Graph | None
-    ops: tuple[Op, ...]
-
-
 def build_drawing(graph: Graph, diff: Diff | None = None, before: Graph | None = None) -> Drawing:
     """Return the drawing of a graph, with a row and a column for each box.
 
@@ -51,38 +40,40 @@ def build_drawing(graph: Graph, diff: Diff | None = None, before: Graph | None =
     root.name, root.op = graph.name, graph.root
     first = dict(graph.walk())
     removed = removed_ops(diff, before)
-    waiting = [_Work(root, "", graph if graph.calls else None, graph.held)]
+    # Containers with their content: a graph of calls, or ops that have no calls.
+    waiting: list[tuple[Box, Graph | tuple[Op, ...]]] = [(root, graph if graph.calls else graph.held)]
     while waiting:
-        work = waiting.pop()
-        boxes = _fill(drawing, work, first, removed.get(work.prefix.rstrip("/"), []))
+        container, content = waiting.pop()
         # The content of a shared op is drawn at its first call; `_link_later_calls` refers the other calls to it.
-        entered: set[str] = set()
-        inner_work = []
-        for box in boxes:
+        inner: dict[str, tuple[Box, Graph | tuple[Op, ...]]] = {}
+        for box in _fill(drawing, container, content, first, removed.get(container.path, [])):
             op = box.op
-            if op is None or not op.inside or box.path in entered or first.get(box.path) is not op:
-                continue
-            entered.add(box.path)
-            inner = op.graph if op.graph is not None and op.graph.calls else None
-            inner_work.append(_Work(box, f"{box.path}/", inner, op.inside))
-        waiting += reversed(inner_work)
+            if op is not None and op.inside and first.get(box.path) is op:
+                inner.setdefault(box.path, (box, op.graph if op.graph is not None and op.graph.calls else op.inside))
+        waiting += reversed(inner.values())
     _link_later_calls(drawing)
     _open_boxes(drawing)
     return drawing
 
 
-def _fill(drawing: Drawing, work: _Work, first: dict[str, Op], removed: list[RemovedOp]) -> list[Box]:
-    container = work.container
-    container.row_gap = _GRID_GAP if work.graph is None else _ROW_GAP
-    if work.graph is not None:
-        boxes = _GraphLevel(drawing, container, work.graph).draw(removed)
-        boxes += [drawing.add_op(container.number, op) for op in work.graph.extras]
+def _fill(
+    drawing: Drawing,
+    container: Box,
+    content: Graph | tuple[Op, ...],
+    first: dict[str, Op],
+    removed: list[RemovedOp],
+) -> list[Box]:
+    if isinstance(content, Graph):
+        container.row_gap = _ROW_GAP
+        boxes = _GraphLevel(drawing, container, content).draw(removed)
+        boxes += [drawing.add_op(container.number, op) for op in content.extras]
     else:
-        boxes = [drawing.add_op(container.number, op) for op in work.ops]
+        container.row_gap = _GRID_GAP
+        boxes = [drawing.add_op(container.number, op) for op in content]
         for removed_op in removed:
             removed_op.draw(drawing, container)
     for box in boxes:
-        _set_names(box, work.prefix, first)
+        _set_texts(box, f"{container.path}/" if container.number else "", first)
     inner = (drawing.boxes[number] for number in container.children)
     for level in [container, *(box for box in inner if box.kind == "block")]:
         size_boxes(drawing, level)
@@ -90,19 +81,17 @@ def _fill(drawing: Drawing, work: _Work, first: dict[str, Op], removed: list[Rem
     return boxes
 
 
-def _set_names(box: Box, prefix: str, first: dict[str, Op]) -> None:
+def _set_texts(box: Box, prefix: str, first: dict[str, Op]) -> None:
     """Set path and texts, and replace the reference to a shared op by the op."""
     op = box.op
     if op is None:
         return
-    box.path = prefix + op.id
-    box.key = prefix + (box.call.id if box.call is not None else op.id)
+    box.path, box.key = prefix + op.id, prefix + box.key
     if op.same_as is not None:
         op = box.op = first.get(op.same_as, op)
         box.family = family_of(op)
     if box.kind == "input":
         box.title = "Input"
-    box.name = box.call.id if box.call is not None else box.path.rpartition("/")[2]
     box.hint = hint_of(op)
 
 
@@ -184,14 +173,14 @@ class _GraphLevel:
     def _add_blocks(self) -> None:
         for label, calls in find_blocks(self._graph):
             box = self._drawing.add(self._container.number, "block", "block", label)
-            classes = [self._op(self._graph.calls[number]).class_name for number in calls]
+            classes = [op_of(self._graph, self._graph.calls[number]).class_name for number in calls]
             box.name = _list_classes(list(dict.fromkeys(classes)))
             box.row_gap = self._container.row_gap
             box.key = f"{self._container.path}/{label}".lstrip("/")
             self._blocks.update((self._graph.calls[number].id, box.number) for number in calls)
 
     def _add_call(self, call: Call) -> Box:
-        box = self._drawing.add_op(self._blocks.get(call.id, self._container.number), self._op(call), call)
+        box = self._drawing.add_op(self._blocks.get(call.id, self._container.number), op_of(self._graph, call), call)
         box.shapes = tuple(map(value_text, call.outputs))
         box.dtypes = tuple(value.dtype for value in call.outputs)
         box.mask = self._mask_of(call)
@@ -254,7 +243,8 @@ class _GraphLevel:
             value = str(ref) if ref is not None else f"{source}>"
             if start is not None and start != own:
                 self._draw_edge(start, source, self._port(start, "out", value), mask, status)
-                self._add_shape(boxes[start], ref)
+                if ref is not None and (output := self._value(ref)) is not None:
+                    boxes[start].shapes = tuple(dict.fromkeys([*boxes[start].shapes, value_text(output)]))
                 source = start
             if end is not None and end != own:
                 self._draw_edge(end, self._port(end, "in", value), target, mask, status)
@@ -268,19 +258,11 @@ class _GraphLevel:
         self._drawn.add((source, target, mask, status))
         self._drawing.boxes[container].edges.append(Edge(source, target, mask, status))
 
-    def _add_shape(self, block: Box, ref: Ref | None) -> None:
-        value = None if ref is None else self._value(ref)
-        if value is not None:
-            block.shapes = tuple(dict.fromkeys([*block.shapes, value_text(value)]))
-
     def _port(self, block: int, side: str, value: str) -> int:
         key = (block, side, value)
         if key not in self._ports:
             self._ports[key] = self._drawing.add(block, "port", "block", "")
         return self._ports[key].number
-
-    def _op(self, call: Call) -> Op:
-        return self._graph._index.ops.get(call.op) or Op(call.op, "layer", "?")
 
     def _carried(self, ref: Ref) -> MaskUse:
         value = self._value(ref)

@@ -6,7 +6,6 @@ None of them is a dependency: a picture is an SVG first, and users who need pixe
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
 import re
 import shutil
@@ -33,11 +32,11 @@ _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-sta
 _INSTALL = "install one, for example with `pip install cairosvg`, or write .svg, which most editors can read."
 
 
-def check_converter(kind: Format) -> None:
+def check_converter(suffix: str) -> None:
     """Refuse a format that no installed converter can write, before any work is done."""
     if not _converters():
         raise ArgumentError(
-            f"Cannot write a .{kind} file: no SVG converter is installed.",
+            f"Cannot write a {suffix} file: no SVG converter is installed.",
             expected="the Python package cairosvg, or rsvg-convert, inkscape or chromium on the PATH",
             fix=_INSTALL,
         )
@@ -56,11 +55,15 @@ def convert(svg: str, kind: Format) -> bytes:
             expected=f"at most {_LARGEST:,}",
             fix="write .html, where boxes can be closed, or .svg.",
         )
-    if kind == "png":
-        _check_size(width, height)
-    else:
+    if kind == "pdf":
         svg, width, height = _on_a_page(svg, width, height)
-    check_converter(kind)
+    elif max(width, height) > _LONGEST_SIDE or width * height > _MOST_PIXELS:
+        raise ArgumentError(
+            f"Cannot write a .png file of {width:,.0f} x {height:,.0f} pixels: it is too large.",
+            expected=f"at most {_LONGEST_SIDE:,} pixels per side, and {_MOST_PIXELS // 1_000_000} million in total",
+            fix="pass a smaller scale=, fold the picture with columns=, or write .svg or .pdf.",
+        )
+    check_converter(f".{kind}")
     failed = []
     for name, run in _converters().items():
         try:
@@ -82,16 +85,6 @@ def _size(svg: str) -> tuple[float, float]:
     if found is None:
         raise ValueError("this SVG was not written by ramet")
     return float(found[1]), float(found[2])
-
-
-def _check_size(width: float, height: float) -> None:
-    if max(width, height) <= _LONGEST_SIDE and width * height <= _MOST_PIXELS:
-        return
-    raise ArgumentError(
-        f"Cannot write a .png file of {width:,.0f} x {height:,.0f} pixels: it is too large.",
-        expected=f"at most {_LONGEST_SIDE:,} pixels per side, and {_MOST_PIXELS // 1_000_000} million in total",
-        fix="pass a smaller scale=, fold the picture with columns=, or write .svg or .pdf.",
-    )
 
 
 def _on_a_page(svg: str, width: float, height: float) -> tuple[str, float, float]:
@@ -144,12 +137,9 @@ def _converters() -> dict[str, _Convert]:
 
 
 def _cairosvg() -> Any:
-    if importlib.util.find_spec("cairosvg") is None:
-        return None
     try:
         return importlib.import_module("cairosvg")
-    except (ImportError, OSError):
-        # The package is installed, but libcairo is not.
+    except (ImportError, OSError):  # an OSError if the package is installed, but libcairo is not
         return None
 
 

@@ -31,87 +31,48 @@ class Bend:
 
 @dataclass(slots=True)
 class Edge:
-    """A value that flows from one box to another in the same container.
-
-    Attributes:
-        source: The number of the box it comes from.
-        target: The number of the box it goes to.
-        mask: "carried" if the value carries a mask; "implicit" or "explicit" if the value is a mask argument.
-        status: "added" or "removed" on the picture of a diff.
-        bends: The numbers of its bends in the container, from the source to the target.
-    """
+    """A value that flows from one box to another in the same container. Boxes are referred to by their numbers."""
 
     source: int
     target: int
-    mask: MaskUse = ""
-    status: Status = ""
-    bends: list[int] = field(default_factory=list)
+    mask: MaskUse = ""  # "carried" if the value carries a mask; "implicit" or "explicit" if it is a mask argument
+    status: Status = ""  # "added" or "removed" on the picture of a diff
+    bends: list[int] = field(default_factory=list)  # indices of the container's bends, from the source to the target
 
 
 @dataclass(slots=True)
 class Box:
-    """A call, an op without calls, or a block of calls, with the boxes inside it.
+    """A call, an op without calls, or a block of calls, with the boxes inside it."""
 
-    Attributes:
-        number: Its index in the drawing; the boxes inside it have higher numbers.
-        kind: The kind of the op, "output", "block" for calls drawn as one box, or "port" where an edge enters or leaves a block.
-        family: The family of ops that gives it its color.
-        title: The class.
-        name: The name.
-        hint: A setting or two that distinguish it from others of its class.
-        key: Its deep link: the path with the number of the call.
-        path: The path that `named(...)` takes; "" if it is no op.
-        op: The op, from its first place in the model.
-        call: The call, if there is one.
-        was: On the picture of a diff, the op that it replaced.
-        shapes: The shapes of its outputs, as text.
-        dtypes: The dtypes of its outputs.
-        parent: The number of its container.
-        children, edges, bends: The content.
-        row_gap: The space between the rows of the content.
-        rank, x: Row and column in the container, from the layout.
-        width, height: The size when closed.
-        open_width: The smallest width when open, with title and name side by side.
-        is_open: Whether it is open at first.
-        same: For a later call of an op, the number of the box that shows the content of the op.
-        groups: The numbers of its groups.
-        within: The number of the group of the innermost shared op around it.
-        mask: "made", "dropped", or both, separated by a space.
-        status: Its status on the picture of a diff.
-        moved: On the picture of a diff, the relative distance of the weights inside; None if they are unchanged.
-        notes: The numbers of the notes about it.
-    """
-
-    number: int
-    kind: BoxKind
-    family: str
-    title: str
+    number: int  # its index in the drawing; the boxes inside it have higher numbers
+    kind: BoxKind  # a "block" is several calls drawn as one box, a "port" is where an edge enters or leaves it
+    family: str  # the family of ops that gives it its color
+    title: str  # the class
     name: str = ""
-    hint: str = ""
-    key: str = ""
-    path: str = ""
-    op: Op | None = None
-    call: Call | None = None
-    was: Op | None = None
-    shapes: tuple[str, ...] = ()
+    hint: str = ""  # a setting or two that distinguish it from others of its class
+    key: str = ""  # its deep link: the path with the number of the call
+    path: str = ""  # the path that `named(...)` takes; "" if it is no op
+    op: Op | None = None  # from its first place in the model
+    was: Op | None = None  # on the picture of a diff, the op that it replaced
+    shapes: tuple[str, ...] = ()  # of its outputs
     dtypes: tuple[str, ...] = ()
     parent: int | None = None
     children: list[int] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
     bends: list[Bend] = field(default_factory=list)
-    row_gap: float = 0.0
-    rank: int = 0
+    row_gap: float = 0.0  # the space between the rows of its content
+    rank: int = 0  # its row and column in the container, from the layout
     x: float = 0.0
-    width: float = 0.0
+    width: float = 0.0  # its size when closed
     height: float = 0.0
-    open_width: float = 0.0
-    is_open: bool = False
-    same: int | None = None
+    open_width: float = 0.0  # the smallest width when open, with title and name side by side
+    is_open: bool = False  # whether it is open at first
+    same: int | None = None  # for a later call of an op, the number of the box that shows the content of the op
     groups: list[int] = field(default_factory=list)
-    within: int | None = None
-    mask: str = ""
+    within: int | None = None  # the number of the group of the innermost shared op around it
+    mask: str = ""  # "made", "dropped", or both, separated by a space
     status: Status = ""
-    moved: float | None = None
+    moved: float | None = None  # the relative distance of the weights inside; None if they are unchanged
     notes: list[int] = field(default_factory=list)
 
     @property
@@ -135,60 +96,37 @@ class Box:
 
 @dataclass(slots=True)
 class Group:
-    """Boxes that show one shared object, or hold one shared variable.
+    """Boxes that show one shared object, or, if they are only tied, hold one shared variable."""
 
-    Attributes:
-        label: The letters of the mark.
-        text: What they have in common.
-        boxes: Their numbers.
-        tied: Whether they only share a variable.
-    """
-
-    label: str
-    text: str
+    label: str  # the letters of the mark
+    text: str  # what they have in common
     boxes: list[int]
     tied: bool = False
 
 
 @dataclass(slots=True)
 class Note:
-    """A change or a finding at a box; a reader can step through the notes.
+    """A change or a finding at a box; a reader can step through the notes."""
 
-    Attributes:
-        kind: The kind of the change, or "differs" for a finding of a check.
-        box: The number of the box; 0 for the model.
-        text: The sentence.
-        what: The part that changed.
-        old, new: The values before and after; "" if there is nothing to show.
-        follows: Whether it is only a consequence.
-        at: The deep link of a box that exists only when `box`, a later call of a shared op, is open; "" for `box` itself.
-    """
-
-    kind: str
-    box: int
+    kind: str  # the kind of the change, or "differs" for a finding of a check
+    box: int  # the number of the box; 0 for the model
     text: str
-    what: str = ""
-    old: str = ""
+    what: str = ""  # the part that changed
+    old: str = ""  # the values before and after; "" if there is nothing to show
     new: str = ""
-    follows: bool = False
-    at: str = ""
+    follows: bool = False  # whether it is only a consequence
+    at: str = ""  # the deep link of a box that exists only when `box`, a later call of a shared op, is open
 
 
 @dataclass(slots=True)
 class Drawing:
-    """All boxes of a picture, the model itself first, with the groups and the notes in reading order.
-
-    Attributes:
-        boxes, groups, notes: The content.
-        rankdir: "TB" to draw from top to bottom, "LR" from left to right.
-        columns: The number of columns into which a long picture is folded; with "LR", of lines.
-    """
+    """All boxes of a picture, the model itself first, with the groups, and the notes in reading order."""
 
     boxes: list[Box] = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     rankdir: Rankdir = "TB"
-    columns: int = 1
+    columns: int = 1  # into which a long picture is folded; with "LR", lines
 
     def add(self, parent: int | None, kind: BoxKind, family: str, title: str) -> Box:
         """Add a box inside the parent."""
@@ -201,7 +139,8 @@ class Drawing:
     def add_op(self, parent: int, op: Op, call: Call | None = None) -> Box:
         """Add a box for an op, or for one call of it."""
         box = self.add(parent, op.kind, family_of(op), op.class_name)
-        box.op, box.call = op, call
+        box.op, box.key = op, op.id if call is None else call.id
+        box.name = op.id.rpartition("/")[2] if call is None else call.id
         return box
 
     def add_note(self, note: Note, status: Status) -> None:

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from functools import cache
 from html import escape as quote
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ramet._diff import DISTANCE_STEPS, Weights, describe_value
 from ramet._draw.drawing import Box, Drawing
@@ -42,7 +42,7 @@ _SAMPLE = 1 << 20
 
 def page(data: dict[str, Any], title: str) -> str:
     """Return the page that shows the data of `page_data`."""
-    script = _script()
+    script = '"use strict";\n(() => {\n' + "\n".join(map(_read, _SCRIPTS)) + "\n})();\n"
     # The policy allows this very script only, whatever a name contains, and no requests.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
@@ -70,12 +70,6 @@ def _read(name: str) -> str:
     return files("ramet._draw").joinpath("page", name).read_text(encoding="utf-8")
 
 
-@cache
-def _script() -> str:
-    return '"use strict";\n(() => {\n' + "\n".join(map(_read, _SCRIPTS)) + "\n})();\n"
-
-
-@cache
 def _style() -> str:
     light, dark = style_variables(LIGHT), style_variables(DARK)
     themes = (
@@ -88,9 +82,7 @@ def _style() -> str:
 # The data of the page.
 
 
-def page_data(
-    drawing: Drawing, graph: Graph, weights: Weights | None = None, before: Graph | None = None
-) -> dict[str, Any]:
+def page_data(drawing: Drawing, graph: Graph, weights: Weights | None, before: Graph | None) -> dict[str, Any]:
     """Return everything the page needs, as plain data for JSON, without empty values.
 
     Texts are escaped here; paths are not, because they are looked up.
@@ -164,15 +156,6 @@ def _box(box: Box, ops: _OpRecords) -> dict[str, Any]:
     }
 
 
-@runtime_checkable
-class _FileWeights(Weights, Protocol):
-    """Weights that know where in their file a variable is stored."""
-
-    def array_path(self, path: str) -> str:
-        """Return the path of the array in the file."""
-        ...
-
-
 class _OpRecords:
     """The facts that the panel shows about each op, recorded once however often the op is called."""
 
@@ -219,6 +202,8 @@ class _OpRecords:
     def _variable(self, path: str, spec: VariableSpec, weights: Weights | None) -> dict[str, Any]:
         own = f"{path}/{spec.id}".lstrip("/")
         source = own if own in self._known else spec.tied if spec.tied in self._known else None
+        # Only weights in a file know where a variable is stored.
+        array_path = getattr(weights, "array_path", None)
         return _without_empty(
             name=escape(spec.id),
             shape=shape_text(spec.shape),
@@ -228,9 +213,7 @@ class _OpRecords:
             size=spec.size,
             tied=escape(spec.tied or ""),
             missing=weights is not None and source is None,
-            array=escape(weights.array_path(source))
-            if source is not None and isinstance(weights, _FileWeights)
-            else "",
+            array=escape(array_path(source)) if array_path is not None and source is not None else "",
             histogram=histogram(weights.read(source)) if source is not None and weights is not None else None,
         )
 

@@ -159,16 +159,12 @@ def _lay_out(
             targets.setdefault(source, []).append(target)
         offset += width + 1.5
         rows = max(rows, round(height) + 1)
-    return {pair: path for source in range(len(boxes)) for pair, path in _follow(source, targets, bends)}, rows
-
-
-def _follow(source: int, edges: dict[int, list[int]], bends: dict[int, int]) -> list[tuple[tuple[int, int], list[int]]]:
-    """Return the edges that leave a box, each with its bends."""
-    found = []
-    for vertex in edges.get(source, ()):
-        passed = []
-        while vertex in bends:
-            passed.append(bends[vertex])
-            vertex = edges[vertex][0]
-        found.append(((source, vertex), passed))
-    return found
+    paths: dict[tuple[int, int], list[int]] = {}
+    for source in range(len(boxes)):
+        for vertex in targets.get(source, ()):
+            passed = []
+            while vertex in bends:
+                passed.append(bends[vertex])
+                vertex = targets[vertex][0]
+            paths[source, vertex] = passed
+    return paths, rows

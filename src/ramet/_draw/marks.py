@@ -74,21 +74,13 @@ def _add_group(drawing: Drawing, text: str, boxes: list[int], *, tied: bool = Fa
 
 @dataclass(slots=True)
 class RemovedOp:
-    """An op that a diff reports as removed; it is drawn at its old position.
+    """An op that a diff reports as removed; it is drawn at its old position."""
 
-    Attributes:
-        path: Its path before.
-        class_name: Its class.
-        op: The op, if the model before is known.
-        takes: The ids of the calls whose values it received, by their current names.
-        feeds: The ids of the calls that received its values.
-    """
-
-    path: str
+    path: str  # before
     class_name: str
-    op: Op | None
-    takes: tuple[str, ...]
-    feeds: tuple[str, ...]
+    op: Op | None  # None if the model before is not known
+    takes: tuple[str, ...]  # the ids of the calls whose values it received, by their current names
+    feeds: tuple[str, ...]  # the ids of the calls that received its values
 
     @property
     def old_name(self) -> str:
@@ -162,17 +154,14 @@ def _op_before(path: str, known: Mapping[str, Op]) -> Op | None:
 
 
 class _BoxFinder:
-    """Finds the box for the path of an op, a call, a variable, an attribute or an output.
-
-    Attributes:
-        at: The numbers of boxes by path and by deep link; the model itself has the empty path.
-        removed: The numbers of the boxes of removed ops, by their old paths.
-    """
+    """Finds the box for the path of an op, a call, a variable, an attribute or an output."""
 
     def __init__(self, drawing: Drawing) -> None:
         self._drawing = drawing
         self._calls: dict[str, list[str]] = {}
+        # The numbers of boxes by path and by deep link; the model itself has the empty path.
         self.at: dict[str, int] = {}
+        # Those of removed ops, by their old paths.
         self.removed: dict[str, int] = {}
         for box in drawing.boxes:
             if box.status == "removed":
@@ -274,10 +263,7 @@ def _locate(path: str, finder: _BoxFinder, outputs: dict[str, int], moves: dict[
 def mark_changes(drawing: Drawing, diff: Diff, before: Graph | None = None) -> None:
     """Add a note for each change, in the order of the diff, then for their consequences.
 
-    Args:
-        drawing: The drawing of the model after.
-        diff: The diff.
-        before: The model before, for the settings of replaced ops.
+    The drawing shows the model after; the model before has the settings of replaced ops.
     """
     finder = _BoxFinder(drawing)
     known = dict(before.walk()) if before is not None else {}
@@ -325,19 +311,16 @@ def _box_of(change: Change, finder: _BoxFinder) -> int:
 def _add_note(drawing: Drawing, change: Change, number: int, *, follows: bool) -> None:
     has_values = change.kind not in ("added", "removed", "moved", "weights", "order") and not len(change.measure)
     has_values = has_values and change.what not in ("content", "group")
-    old, new = (_text(change.old), _text(change.new)) if has_values else ("", "")
     box = drawing.boxes[number]
     if has_values:
-        # Old and new value need no words, unless the change is about something without a box of its own.
+        old, new = ("not set" if value == ABSENT else describe_value(value) for value in (change.old, change.new))
+        # They need no words, unless the change is about something without a box of its own.
         text = "" if change.path == box.path else label(change)
     else:
+        old = new = ""
         text = f"{label(change)}: {''.join(words(change))}"
     note = Note(change.kind, number, text, escape(change.what), old, new, follows=follows)
     drawing.add_note(note, "" if follows else _STATUS.get(change.kind, "changed"))
     if change.kind == "renamed" and not follows and number:
         old, new = ((path or "").rpartition("/")[2] for path in (change.before, change.after))
         box.name = f"{old} → {new}"
-
-
-def _text(value: Argument) -> str:
-    return "not set" if value == ABSENT else describe_value(value)

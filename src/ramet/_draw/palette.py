@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import colorsys
 import re
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from ramet._graph import Op
 
@@ -29,19 +30,18 @@ FAMILIES: dict[str, tuple[int, int, str]] = {
 }
 
 # The first match counts: a BatchNormalization is no Activation, whatever its name contains.
-_BY_CLASS: tuple[tuple[str, str], ...] = (
-    ("attention", r"Attention|Transformer"),
-    ("embedding", r"Embedding|Lookup|Hashing|TextVectorization|CategoryEncoding"),
-    ("normalization", r"Norm|Rescaling"),
-    ("regularization", r"Dropout|Noise|Regularization|DropPath|StochasticDepth"),
-    ("recurrent", r"LSTM|GRU|RNN|Recurrent|Bidirectional|TimeDistributed"),
-    ("pooling", r"Pool|Flatten|Reshape|Permute|Crop|ZeroPadding|UpSampling|Resizing|RepeatVector"),
-    ("convolution", r"Conv"),
-    ("activation", r"ReLU|Relu|GELU|Gelu|Softmax|Sigmoid|Swish|SiLU|Tanh|Activation$"),
-    ("merge", r"^(Add|Subtract|Multiply|Average|Maximum|Minimum|Concatenate|Dot|Concat)$"),
-    ("linear", r"Dense|Linear|Einsum"),
-)
-_COMPILED = tuple((family, re.compile(pattern)) for family, pattern in _BY_CLASS)
+_BY_CLASS = {
+    "attention": re.compile("Attention|Transformer"),
+    "embedding": re.compile("Embedding|Lookup|Hashing|TextVectorization|CategoryEncoding"),
+    "normalization": re.compile("Norm|Rescaling"),
+    "regularization": re.compile("Dropout|Noise|Regularization|DropPath|StochasticDepth"),
+    "recurrent": re.compile("LSTM|GRU|RNN|Recurrent|Bidirectional|TimeDistributed"),
+    "pooling": re.compile("Pool|Flatten|Reshape|Permute|Crop|ZeroPadding|UpSampling|Resizing|RepeatVector"),
+    "convolution": re.compile("Conv"),
+    "activation": re.compile("ReLU|Relu|GELU|Gelu|Softmax|Sigmoid|Swish|SiLU|Tanh|Activation$"),
+    "merge": re.compile("^(Add|Subtract|Multiply|Average|Maximum|Minimum|Concatenate|Dot|Concat)$"),
+    "linear": re.compile("Dense|Linear|Einsum"),
+}
 
 # The colors of marks, which are distinguished by their letters as well.
 GROUPS = ("#b4256a", "#0b6fb8", "#8a5a00", "#1d7a45", "#7a3fc4", "#b3401b", "#00757d", "#5c6370")
@@ -57,14 +57,12 @@ STATUS = {
 _MOVED_HUE = 24
 _MOVED = ((96, 16), (91, 21), (84, 27), (76, 33), (67, 40))
 
-Kind: TypeAlias = Literal["light", "dark"]
-
 
 @dataclass(frozen=True, slots=True)
 class Theme:
     """The colors of a page: those below, and those computed for each family."""
 
-    kind: Kind
+    kind: Literal["light", "dark"]
     page: str
     text: str
     quiet: str
@@ -103,7 +101,7 @@ def family_of(op: Op) -> str:
     """Return the family of an op, by its kind and the name of its class."""
     if op.kind in ("input", "model"):
         return op.kind
-    for family, pattern in _COMPILED:
+    for family, pattern in _BY_CLASS.items():
         if pattern.search(op.class_name):
             return family
     return "operation" if op.kind == "operation" else "layer"
@@ -131,7 +129,5 @@ def style_variables(theme: Theme) -> str:
 
 
 def _hex(hue: float, saturation: float, lightness: float) -> str:
-    import colorsys
-
     parts = colorsys.hls_to_rgb(hue / 360, lightness / 100, saturation / 100)
     return "#" + "".join(f"{round(255 * part):02x}" for part in parts)

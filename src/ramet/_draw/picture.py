@@ -110,10 +110,8 @@ def check_target(target: Path, scale: Any = None) -> None:
         )
     if target.is_dir():
         raise ArgumentError(f"{cannot_save}: this is a folder.", fix="pass the name of a file.")
-    if suffix == ".png":
-        check_converter("png")
-    elif suffix == ".pdf":
-        check_converter("pdf")
+    if suffix in (".png", ".pdf"):
+        check_converter(suffix)
 
 
 def check_direction(rankdir: object, columns: object) -> None:

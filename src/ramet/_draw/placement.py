@@ -28,38 +28,25 @@ ROWS_TO_FOLD = 6
 
 @dataclass(slots=True)
 class Turn:
-    """The path of edges from the last row of a column to the next column.
+    """The path of edges from the last row of a column to the next column."""
 
-    Attributes:
-        out: Where they turn sideways after the row, along.
-        beside: Where they go back beside the column, across.
-        back: Where they turn sideways before the next column, along.
-    """
-
-    out: float
-    beside: float
-    back: float
+    out: float  # where they turn sideways after the row, along
+    beside: float  # where they go back beside the column, across
+    back: float  # where they turn sideways before the next column, along
 
 
 @dataclass(slots=True)
 class Spot:
-    """The position and size of a box.
-
-    Attributes:
-        x, y, width, height: The box, from its upper left corner.
-        row_start, row_end: Its row, along.
-        fold: The number of its column in a folded container.
-        turn: In the last row of a column, the path of its edges to the next column.
-    """
+    """The position of the upper left corner of a box, and its size."""
 
     x: float = 0.0
     y: float = 0.0
     width: float = 0.0
     height: float = 0.0
-    row_start: float = 0.0
+    row_start: float = 0.0  # its row, along
     row_end: float = 0.0
-    fold: int = 0
-    turn: Turn | None = None
+    fold: int = 0  # the number of its column in a folded container
+    turn: Turn | None = None  # in the last row of a column, the path of its edges to the next column
 
 
 @dataclass(slots=True)

@@ -200,14 +200,13 @@ def _marks(box: Box, spot: Spot, drawing: Drawing) -> Iterator[str]:
 
 
 def _texts(box: Box, spot: Spot, *, is_open: bool) -> Iterator[str]:
-    x, y = spot.x + 12, spot.y
-    pill = box.kind == "output"
-    base = y + (19 if is_open or not (pill or not box.name) else spot.height / 2 + 4.5)
+    x, y, middle = spot.x + 12, spot.y, spot.y + spot.height / 2 + 4.5
     title, name = shorten(box.title), shorten(box.name)
-    if pill:
-        title, name = (f"{title} {name}" if name else title), ""
-        yield _text(spot.x + spot.width / 2, base, title, 12, LIGHT.text, 'text-anchor="middle" font-weight="bold"')
+    if box.kind == "output":
+        words = f"{title} {name}" if name else title
+        yield _text(spot.x + spot.width / 2, middle, words, 12, LIGHT.text, 'text-anchor="middle" font-weight="bold"')
         return
+    base = y + 19 if is_open or box.name else middle
     yield _text(x, base, title, 13, LIGHT.text, 'font-weight="bold"')
     right = spot.x + spot.width - 12
     if is_open:
