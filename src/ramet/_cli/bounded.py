@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 
@@ -29,19 +29,13 @@ class _OutOfTime(BaseException):
 
 
 @contextlib.contextmanager
-def bounded(paths: Iterable[Path], limits: Limits | None = None) -> Iterator[None]:
-    """Limit memory and processor time inside the block to what valid files of this size could need.
-
-    Args:
-        paths: The files that are read.
-        limits: The limits, which depend on the size.
-    """
+def bounded(paths: Sequence[Path]) -> Iterator[None]:
+    """Limit memory and processor time inside the block to what valid files of this size could need."""
     # Numeric libraries reserve memory for each thread, gigabytes on large machines.
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ.setdefault(name, "1")
-    files = list(paths)
-    allowed = (limits or Limits()).within(sum(map(_size, files)))
-    names = ", ".join(f"'{escape(path.name)}'" for path in files)
+    allowed = Limits().within(sum(map(_size, paths)))
+    names = ", ".join(f"'{escape(path.name)}'" for path in paths)
     try:
         with _memory(allowed.memory), _time(allowed.seconds):
             yield

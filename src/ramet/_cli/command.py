@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ramet._cli.output import check_target, print_message
 from ramet._report import escape
-from ramet.errors import ArgumentError, FormatError, ModelFileError, RametError, RecipeError, UnsafeFileError
+from ramet.errors import ArgumentError
 
 if TYPE_CHECKING:
     from ramet._draw import Picture
@@ -36,32 +36,16 @@ class ExitCode(enum.IntEnum):
     BROKEN_PIPE = 141
 
 
-def code_of(error: RametError) -> ExitCode:
-    """Return the exit code for an error."""
-    if isinstance(error, UnsafeFileError):
-        return ExitCode.DIFFERENT
-    return ExitCode.FILE if isinstance(error, ModelFileError | RecipeError | FormatError) else ExitCode.USAGE
-
-
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command of the program.
-
-    Attributes:
-        name: The name of the command.
-        summary: One line for the list of commands.
-        about: The description, including the exit code.
-        examples: Command lines, each with its purpose.
-        add_arguments: Adds the arguments of the command to its parser.
-        run: Runs the command and returns the exit code.
-    """
+    """One command of the program."""
 
     name: str
-    summary: str
-    about: str
-    examples: tuple[tuple[str, str], ...]
+    summary: str  # one line for the list of commands
+    about: str  # the description, including the exit code
+    examples: tuple[tuple[str, str], ...]  # command lines, each with its purpose
     add_arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], int]
+    run: Callable[[argparse.Namespace], int]  # returns the exit code
 
     @property
     def epilogue(self) -> str:

@@ -21,11 +21,9 @@ def _run(options: argparse.Namespace) -> int:
     choose_backend(options.backend)
     if options.json:
         return _print_json()
-    from rich.console import Console
-
     from ramet._cli.demo_show import run
 
-    return run(Console(no_color=True if options.no_color else None))
+    return run(no_color=options.no_color)
 
 
 def _print_json() -> int:

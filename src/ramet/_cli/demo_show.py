@@ -18,7 +18,7 @@ from rich.text import Text
 import ramet
 from ramet._verify import Check
 
-FOUNDING_SOURCE = """\
+_FOUNDING_SOURCE = """\
 inputs = keras.Input((4,))
 a, b   = Lambda(lambda x: [x + 1, x])(inputs)   # two outputs, no mask support
 c, d   = Swap()([a, b])
@@ -50,23 +50,15 @@ def real_model() -> Any:
     for layer in model.layers[:80]:
         layer.trainable = False
     model.compile(keras.optimizers.Adam(1e-3), "sparse_categorical_crossentropy", metrics=["accuracy"])
-    images, labels = batch_for(model)
+    random = np.random.default_rng(1)
+    images, labels = random.normal(size=(8, 32, 32, 3)).astype("float32"), random.integers(0, 10, 8)
     model.fit(images, labels, batch_size=4, verbose=0)
     return model
 
 
-def batch_for(model: Any, size: int = 8) -> tuple[Any, Any]:
-    """Return a batch to train the model with."""
-    random = np.random.default_rng(1)
-    x = random.normal(size=(size, *model.input_shape[1:])).astype("float32")
-    if len(model.input_shape) == 4:
-        return x, random.integers(0, 10, size)
-    return x, random.normal(size=(size, *model.output_shape[1:])).astype("float32")
-
-
-def run(console: Console | None = None) -> int:
+def run(*, no_color: bool) -> int:
     """Show the demo and return its exit code: 0 if every twin is exact."""
-    console = console or Console()
+    console = Console(no_color=True if no_color else None)
     console.print()
     console.print(
         Panel.fit(
@@ -76,7 +68,7 @@ def run(console: Console | None = None) -> int:
         )
     )
     console.print("\n[bold]1. The model that started it all[/] [dim](keras#12202, reported in 2019)[/]\n")
-    console.print(Syntax(FOUNDING_SOURCE, "python", background_color="default"))
+    console.print(Syntax(_FOUNDING_SOURCE, "python", background_color="default"))
     exact = _show(console, founding_model)
     console.print("\n[bold]2. A real network[/] [dim](MobileNetV2, half of it frozen, trained for two steps)[/]")
     exact = _show(console, real_model) and exact
@@ -100,8 +92,8 @@ def _show(console: Console, make: Callable[[], Any]) -> bool:
             status.update(f"verifying {name} ({number + 1} of {total}) ...")
 
         report = ramet.verify(original, ours, progress=update)
-        other = None if isinstance(theirs, Exception) else ramet.verify(original, theirs, progress=update)
-    failed = isinstance(theirs, Exception)
+        failed = isinstance(theirs, Exception)
+        other = None if failed else ramet.verify(original, theirs, progress=update)
     table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold", pad_edge=False)
     for header in ("", "  ramet.clone", "" if failed else "  clone_model + set_weights"):
         table.add_column(header, overflow="fold")
@@ -111,7 +103,8 @@ def _show(console: Console, make: Callable[[], Any]) -> bool:
     console.print()
     console.print(table)
     if failed:
-        console.print(f"\n[bold]keras.models.clone_model[/] [red]✗ {escape(_first_words(theirs))}[/]")
+        words = f"raises {type(theirs).__name__}: {str(theirs).partition('.')[0]}."
+        console.print(f"\n[bold]keras.models.clone_model[/] [red]✗ {escape(words)}[/]")
     return report.ok
 
 
@@ -140,8 +133,3 @@ def _cell(check: Check | None) -> Text:
     if check.outcome == "passed":
         return Text(f"✓ {check.summary}", style="green")
     return Text(f"✗ {check.summary}; first: {check.differences[0]}", style="red")
-
-
-def _first_words(error: Exception) -> str:
-    words = str(error).partition(".")[0]
-    return f"raises {type(error).__name__}: {words}."

@@ -20,7 +20,7 @@ from ramet._cli.command import (
     file_name,
     save_picture,
 )
-from ramet._cli.output import print_report, print_result
+from ramet._cli.output import discard_output, print_report, print_result
 from ramet._report import Document, ProgressBar, Style, escape, escape_lines, has_color, paint, to_ansi, to_text
 from ramet.errors import ModelFileError
 
@@ -32,12 +32,7 @@ _NO_FILE = "."  # git's mode for a missing file
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "before",
-        type=file_name,
-        metavar="a",
-        help=ANY_FILE,
-    )
+    parser.add_argument("before", type=file_name, metavar="a", help=ANY_FILE)
     parser.add_argument("after", type=file_name, metavar="b", help="the file to compare it with")
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--json", action="store_true", help="print JSON, with every change")
@@ -58,7 +53,10 @@ def _run(options: argparse.Namespace) -> int:
         elif options.markdown:
             print_result(diff.to_markdown())
         elif options.picture is not None:
-            _draw(before, after, diff, options)
+            from ramet._draw import draw_graph
+
+            picture = draw_graph(after.graph, diff, after.weights, before=before.graph, **direction(options))
+            save_picture(picture, options)
         else:
             print_report(_document(diff), options)
     return ExitCode.DIFFERENT if diff else ExitCode.DONE
@@ -72,13 +70,6 @@ def _compare(before: ModelFile, after: ModelFile) -> Diff:
         file.start()
     with ProgressBar(len(before.weights) + len(before.optimizer_weights)) as progress:
         return diff_files(before, after, lambda path: progress.step(f"comparing {path}"))
-
-
-def _draw(before: ModelFile, after: ModelFile, diff: Diff, options: argparse.Namespace) -> None:
-    from ramet._draw import draw_graph
-
-    picture = draw_graph(after.graph, diff, after.weights, before=before.graph, **direction(options))
-    save_picture(picture, options)
 
 
 def _document(diff: Diff) -> Document:
@@ -105,7 +96,7 @@ def _run_for_git(options: argparse.Namespace) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has gone, as after `git diff | head`. git would treat any other exit code as a crash.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output()
     return ExitCode.DONE
 
 

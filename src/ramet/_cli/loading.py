@@ -7,6 +7,7 @@ import contextlib
 import importlib
 import importlib.util
 import json
+import math
 import os
 import re
 import sys
@@ -49,12 +50,8 @@ def live(options: argparse.Namespace) -> Iterator[None]:
     """Run a block with Keras on the chosen backend. Output of libraries goes to standard error, one line per warning."""
     choose_backend(options.backend)
     with contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():
-        warnings.showwarning = _print_warning  # type: ignore[assignment]  # accepts any further arguments
+        warnings.showwarning = lambda message, *_: print_message(f"warning: {' '.join(str(message).split())}")
         yield
-
-
-def _print_warning(message: Warning | str, *_: object) -> None:
-    print_message(f"warning: {' '.join(str(message).split())}")
 
 
 def choose_backend(wanted: str | None) -> None:
@@ -174,18 +171,19 @@ def _is_allowed(finding: Finding, options: argparse.Namespace) -> bool:
     return finding.severity == "trust" and finding.kind in ("class", "function") and bool(options.modules)
 
 
-def load_alike(paths: list[Path], options: argparse.Namespace, custom: dict[str, Any]) -> Iterator[Any]:
-    """Yield the models in files, each loaded from the same random seed.
+def load_alike(paths: list[Path], options: argparse.Namespace, custom: dict[str, Any]) -> list[Any]:
+    """Return the models in files, each loaded from the same random seed.
 
     A `Dropout` without a seed draws one whenever it is created. Otherwise two files of one model would never be equal.
     """
     from ramet._keras import keep_name_counters, keep_random_state, seed_generators
 
+    models = []
     for path in paths:
         with keep_name_counters(), keep_random_state():
             seed_generators(options.seed)
-            model = load(path, options, custom)
-        yield model
+            models.append(load(path, options, custom))
+    return models
 
 
 def load(path: Path, options: argparse.Namespace, custom: dict[str, Any]) -> Any:
@@ -201,9 +199,13 @@ def load(path: Path, options: argparse.Namespace, custom: dict[str, Any]) -> Any
             )
         import keras
 
+        from ramet._keras import guard_loading
+
         def loaded(*, compiled: bool) -> Any:
             objects = {**_optimizers(), **custom}
-            with warnings.catch_warnings(), _guarded(path, options):
+            fix = "run `ramet scan`; if you trust the file, load it anyway with --trust."
+            guard = contextlib.nullcontext() if options.trust else guard_loading(path, fix)
+            with warnings.catch_warnings(), guard:
                 # This warning is for the author of the model; the user who loads its file cannot change it.
                 warnings.filterwarnings("ignore", message="Do not pass an `input_shape`")
                 return keras.saving.load_model(path, objects, compile=compiled, safe_mode=not options.trust)
@@ -214,14 +216,6 @@ def load(path: Path, options: argparse.Namespace, custom: dict[str, Any]) -> Any
             raise
         except Exception as error:  # Keras may raise anything
             raise _load_error(path, file, keras.__version__, error, lambda: loaded(compiled=False)) from error
-
-
-def _guarded(path: Path, options: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
-    if options.trust:
-        return contextlib.nullcontext()
-    from ramet._keras import guard_loading
-
-    return guard_loading(path, "run `ramet scan`; if you trust the file, load it anyway with --trust.")
 
 
 def _optimizers() -> dict[str, Any]:
@@ -238,8 +232,6 @@ def _optimizers() -> dict[str, Any]:
 
 def parameters_of(model: Any) -> int:
     """Return the number of parameters of a live model."""
-    import math
-
     return sum(math.prod(weight.shape) for weight in model.weights)
 
 
@@ -251,22 +243,14 @@ def _load_error(
 ) -> ModelFileError:
     """Return the error to raise for a file that Keras cannot load.
 
-    Args:
-        path: The path of the file.
-        file: The file, opened by `read_archive`.
-        version: The version of Keras.
-        error: The error that Keras raised.
-        load_layers: Loads the file without its compile settings, to find out whether only these are the problem.
+    `load_layers` loads it without its compile settings, to find out whether only these are the problem.
     """
-    config: Any = file.config
-    found, layer, name = _reason(str(error), config)
+    compiled = True
     try:
         load_layers()
     except Exception as second:  # noqa: BLE001  # Keras may raise anything
-        found, layer, name = _reason(str(second), config)
-        what, compiled = "the model", False
-    else:
-        what, compiled = "its compile settings", True
+        error, compiled = second, False
+    found, layer, name = _reason(str(error), file.config)
     old = file.kind == "legacy model" or file.metadata.get("keras_version", "").startswith("2.")
     fixes = ["add --no-compile to load its layers and weights without optimizer, loss and metrics"] if compiled else []
     if name and name not in _RAW_OPERATIONS:
@@ -277,7 +261,7 @@ def _load_error(
             f"model.load_weights('{path.name}')"
         )
     return ModelFileError(
-        f"Cannot load '{escape(path.name)}': Keras {version} does not accept {what}.",
+        f"Cannot load '{escape(path.name)}': Keras {version} does not accept {'its compile settings' if compiled else 'the model'}.",
         found=escape(found),
         fix=escape("; or ".join(fixes) or "list its content with `ramet show`, and save it again.").rstrip(".") + ".",
         path=escape(layer) if layer else str(path),

@@ -29,13 +29,13 @@ def print_message(text: str) -> None:
     sys.stderr.write(f"{escape_lines(text)}\n")
 
 
-def check_target(path: Path, *endings: str) -> None:
-    """Raise an error, before any work is done, if the file could not be written in the end.
+def discard_output() -> None:
+    """Discard what is left in standard output: Python would try to write it again at exit, and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
-    Args:
-        path: The path of the file.
-        endings: The supported file extensions.
-    """
+
+def check_target(path: Path, *endings: str) -> None:
+    """Raise an error, before any work is done, if a file with one of these extensions could not be written in the end."""
     if path.suffix.lower() not in endings:
         raise ArgumentError(
             f"Cannot write '{path}': the file extension is not supported.",

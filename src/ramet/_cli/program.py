@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -12,11 +11,11 @@ from typing import NoReturn
 
 import ramet
 from ramet._cli import clone, demo, diff, edit, scan, show, verify
-from ramet._cli.command import BACKENDS, Command, ExitCode, code_of
+from ramet._cli.command import BACKENDS, Command, ExitCode
 from ramet._cli.completion import SHELLS, completion
-from ramet._cli.output import print_message, print_result
+from ramet._cli.output import discard_output, print_message, print_result
 from ramet._report import escape, escape_lines
-from ramet.errors import RametError
+from ramet.errors import FormatError, ModelFileError, RametError, RecipeError, UnsafeFileError
 
 COMMANDS: tuple[Command, ...] = (
     show.COMMAND,
@@ -103,18 +102,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has gone, as after `| head`.
-        _discard_output()
+        discard_output()
         return ExitCode.BROKEN_PIPE
     except OSError as error:
-        _discard_output()
+        discard_output()
         print_message(f"Cannot write the result: {error.strerror}.")
         return ExitCode.FILE
     return code
-
-
-def _discard_output() -> None:
-    """Discard what is left in standard output: Python would try to write it again at exit, and complain."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(given: list[str]) -> int:
@@ -150,7 +144,9 @@ def _report_error(error: Exception) -> ExitCode:
     """Print an error as a sentence, and return the exit code."""
     if isinstance(error, RametError):
         print_message(str(error))
-        return code_of(error)
+        if isinstance(error, UnsafeFileError):
+            return ExitCode.DIFFERENT
+        return ExitCode.FILE if isinstance(error, ModelFileError | RecipeError | FormatError) else ExitCode.USAGE
     if isinstance(error, MemoryError):
         print_message("Cannot continue: there is not enough memory.")
         return ExitCode.FILE

@@ -43,7 +43,10 @@ def _run(options: argparse.Namespace) -> int:
         if options.json:
             print_result(_list(file, weights=options.weights).to_json())
         elif options.picture is not None:
-            _draw(file, options)
+            from ramet._draw import draw_graph
+
+            weights = file.weights if options.weights else None
+            save_picture(draw_graph(file.graph, weights=weights, **direction(options)), options)
         else:
             print_report(_list(file, weights=options.weights).__report__(), options)
     return ExitCode.DONE
@@ -54,13 +57,6 @@ def _list(file: ModelFile, *, weights: bool) -> FileListing:
 
     with ProgressBar((len(file.weights) + len(file.optimizer_weights)) if weights else 0) as progress:
         return list_file(file, weights=weights, step=lambda path: progress.step(f"reading {path}"))
-
-
-def _draw(file: ModelFile, options: argparse.Namespace) -> None:
-    from ramet._draw import draw_graph
-
-    weights = file.weights if options.weights else None
-    save_picture(draw_graph(file.graph, weights=weights, **direction(options)), options)
 
 
 COMMAND = Command(

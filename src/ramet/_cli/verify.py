@@ -71,21 +71,28 @@ def _run(options: argparse.Namespace) -> int:
             "Cannot draw two files on several backends: each backend has its own report.",
             fix="leave out --backends or --draw.",
         )
-    if options.twin is not None:
-        return _on_each_backend(options) if options.backends else _two_files(options)
-    if not options.backends:
-        raise ArgumentError(
-            "Cannot verify one file: there is nothing to compare it with.",
-            fix="name another file, or several backends with --backends jax,torch.",
-        )
-    report = _verify_one_file(options)
-    _print(report, options)
+    if options.twin is None:
+        report, twin = _verify_one_file(options), None
+    elif options.backends:
+        return _on_each_backend(options)
+    else:
+        report, twin = _verify_two_files(options)
+    if options.json:
+        print_result(report.to_json())
+    else:
+        width = get_terminal_size().columns if is_terminal(sys.stdout) else _WIDTH
+        print_report(report.__report__(), options, width=width)
     if options.picture is not None:
-        _draw(report, None, options)
+        from ramet._keras import LiveWeights
+        from ramet._verify import picture_of
+
+        weights = None if twin is None else LiveWeights(twin)
+        save_picture(picture_of(report, weights, **direction(options)), options)
     return ExitCode.DONE if report.ok else ExitCode.DIFFERENT
 
 
-def _two_files(options: argparse.Namespace) -> int:
+def _verify_two_files(options: argparse.Namespace) -> tuple[Report, Any]:
+    """Return the report on two files, and the model in the second."""
     with live(options):
         with checked([options.model, options.twin], options) as files:
             import ramet
@@ -94,25 +101,11 @@ def _two_files(options: argparse.Namespace) -> int:
                 progress.step("starting Keras")
                 custom = import_modules(options.modules)
                 progress.step("loading both files")
-                models = list(load_alike(files, options, custom))
+                model, twin = load_alike(files, options, custom)
         report = ramet.verify(
-            *models, tolerance=options.tolerance, only=options.only, skip=options.skip, seed=options.seed
+            model, twin, tolerance=options.tolerance, only=options.only, skip=options.skip, seed=options.seed
         )
-    _print(report, options)
-    if options.picture is not None:
-        _draw(report, models[1], options)
-    return ExitCode.DONE if report.ok else ExitCode.DIFFERENT
-
-
-def _draw(report: Report, twin: Any, options: argparse.Namespace) -> None:
-    from ramet._verify import picture_of
-
-    weights = None
-    if twin is not None:
-        from ramet._keras import LiveWeights
-
-        weights = LiveWeights(twin)
-    save_picture(picture_of(report, weights, **direction(options)), options)
+    return report, twin
 
 
 def _on_each_backend(options: argparse.Namespace) -> int:
@@ -142,16 +135,13 @@ def _arguments_for(options: argparse.Namespace, backend: str) -> list[str]:
     return [*given, f"--seed={options.seed}", f"--backend={backend}", "--", str(options.model), str(options.twin)]
 
 
-def _print(report: Report, options: argparse.Namespace) -> None:
-    if options.json:
-        print_result(report.to_json())
-    else:
-        width = get_terminal_size().columns if is_terminal(sys.stdout) else _WIDTH
-        print_report(report.__report__(), options, width=width)
-
-
 def _verify_one_file(options: argparse.Namespace) -> Report:
     """Return the report on the outputs of one file on several backends."""
+    if not options.backends:
+        raise ArgumentError(
+            "Cannot verify one file: there is nothing to compare it with.",
+            fix="name another file, or several backends with --backends jax,torch.",
+        )
     if options.only or options.skip:
         raise ArgumentError(
             "Cannot select checks for one file: only its outputs are compared.",
