@@ -41,10 +41,8 @@ def capture(model: Any) -> Graph:
       x  Input  (None, 4) float32
       d  Dense  (None, 2)          <- x  -> output
     """
-    found = read_source(model, "capture")
-    if found.file is not None:
-        found.file.close()
-    return found.graph
+    with contextlib.ExitStack() as files:
+        return _read(model, "capture", files).graph
 
 
 def select(model: Any, selector: Any) -> Selection:
@@ -61,9 +59,8 @@ def select(model: Any, selector: Any) -> Selection:
     """
     from ramet._select import select_in
 
-    found = read_source(model, "select layers of")
-    if found.file is not None:
-        found.file.close()
+    with contextlib.ExitStack() as files:
+        found = _read(model, "select layers of", files)
     if found.model is None:
         return select_in(found.graph, selector)
     from ramet._keras import locations_below

@@ -28,19 +28,12 @@ __all__ = ["Source", "form_of", "is_path", "read_source", "saved"]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A model that has been read.
-
-    Attributes:
-        graph: The model as data.
-        weights: Reads the values of its variables by path; None for a graph, which holds no values.
-        model: The live model or layer, if it is one.
-        file: The open file, if it is one.
-    """
+    """A model that has been read."""
 
     graph: Graph
-    weights: Weights | None = None
-    model: Any = None
-    file: ModelFile | None = None
+    weights: Weights | None = None  # reads the values of its variables by path; None for a graph, which holds no values
+    model: Any = None  # the live model or layer, if it is one
+    file: ModelFile | None = None  # the open file, if it is one
 
 
 def form_of(graph: Graph) -> Literal["live", "file", "unknown"]:

@@ -74,6 +74,8 @@ __all__ = [
 class RametError(Exception):
     """An error with its parts as data: `summary`, `expected`, `found`, `closest`, `fix`, `path`."""
 
+    _parts: tuple[str, ...] = ("expected", "found", "closest", "fix", "path")
+
     def __init__(
         self,
         summary: str,
@@ -106,14 +108,7 @@ class RametError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         # Exceptions cross process boundaries by pickle, which would call the class with the text alone.
-        parts = {
-            "expected": self.expected,
-            "found": self.found,
-            "closest": self.closest,
-            "fix": self.fix,
-            "path": self.path,
-        }
-        return _revive, (type(self), self.summary, parts)
+        return _revive, (type(self), self.summary, {name: getattr(self, name) for name in self._parts})
 
 
 def _revive(cls: type[RametError], summary: str, parts: dict[str, object]) -> RametError:
@@ -186,13 +181,11 @@ class RecipeError(RametError, ValueError):
 class GraphError(RametError, ValueError):
     """A graph is not consistent; `problems` lists every violation."""
 
+    _parts = (*RametError._parts, "problems")
+
     def __init__(self, summary: str, *, problems: Sequence[object] = (), **parts: object) -> None:
         self.problems = tuple(problems)
         super().__init__(summary, **parts)  # type: ignore[arg-type]  # the parts of any error
-
-    def __reduce__(self) -> tuple[object, ...]:
-        parts = {name: getattr(self, name) for name in ("expected", "found", "closest", "fix", "path", "problems")}
-        return _revive, (type(self), self.summary, parts)
 
 
 class FormatError(RametError, ValueError):
