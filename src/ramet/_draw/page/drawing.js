@@ -6,19 +6,11 @@ const byKey = new Map();
 const byPath = new Map();
 
 boxes.forEach((box, number) => {
-  box.number = number;
+  Object.assign(box, { number, children: [], changed: 0, plain: 0 });
   box.family ??= box.kind;
   box.title ??= "";
   box.name ??= "";
-  box.children = [];
-  box.edges ??= [];
-  box.bends ??= [];
-  box.groups ??= [];
-  box.notes ??= [];
-  box.shapes ??= [];
-  box.dtypes ??= [];
-  box.changed = 0;
-  box.plain = 0;
+  for (const key of ["edges", "bends", "groups", "notes", "shapes", "dtypes"]) box[key] ??= [];
   if (number) boxes[box.parent].children.push(number);
   box.path ??= ["input", "layer", "model", "operation"].includes(box.kind) && box.status !== "removed" ? box.key ?? "" : "";
   if (box.key !== undefined) byKey.set(box.key, box);
@@ -75,18 +67,24 @@ function firstIn(box) {
 // Functions that create elements.
 
 function html(name, attributes = {}, ...content) {
-  const element = document.createElement(name);
+  return filled(document.createElement(name), attributes, content);
+}
+
+const svgSpace = document.getElementById("picture").namespaceURI;
+
+function svg(name, attributes = {}, ...content) {
+  return filled(document.createElementNS(svgSpace, name), attributes, content);
+}
+
+function filled(element, attributes, content) {
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
   element.append(...content);
   return element;
 }
 
-const svgSpace = document.getElementById("picture").namespaceURI;
-
-function svg(name, attributes = {}, text = null) {
-  const element = document.createElementNS(svgSpace, name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  if (text !== null) element.textContent = text;
+function button(attributes, text, action) {
+  const element = html("button", attributes, text);
+  element.addEventListener("click", action);
   return element;
 }
 

@@ -110,8 +110,7 @@ function escape() {
     document.getElementById("help").focus();
     return;
   }
-  select(null);
-  if (current) focusOn(current);
+  closePanel();
 }
 
 const ACTIONS = {

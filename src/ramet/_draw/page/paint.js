@@ -56,9 +56,7 @@ function elementOf(box, spot, level) {
 }
 
 function portElement() {
-  const element = svg("g", { class: "port", "aria-hidden": "true" });
-  element.append(svg("circle", { cx: 5, cy: 5, r: 3 }));
-  return element;
+  return svg("g", { class: "port", "aria-hidden": "true" }, svg("circle", { cx: 5, cy: 5, r: 3 }));
 }
 
 function boxElement(box, spot, isOpen, level) {
@@ -110,23 +108,20 @@ function maskWords(mask) {
 
 function markElement(number, name, x) {
   const group = data.groups[number];
-  const element = svg("g", { class: name, transform: `translate(${x} -2)`, style: `--color:${group.color}` });
-  element.append(svg("circle", { r: 9, fill: group.color }), svg("text", { class: "letter", y: 3.5 }, group.label));
-  return element;
+  return svg("g", { class: name, transform: `translate(${x} -2)`, style: `--color:${group.color}` },
+    svg("circle", { r: 9, fill: group.color }), svg("text", { class: "letter", y: 3.5 }, group.label));
 }
 
 // Not by color alone.
 function statusElement(status) {
   const width = 6 * status.length + 11;
-  const element = svg("g", { class: "status", transform: "translate(8 -9)" });
-  element.append(svg("rect", { width, height: 13, rx: 6.5 }), svg("text", { class: "middle", x: width / 2, y: 9.5 }, status));
-  return element;
+  return svg("g", { class: "status", transform: "translate(8 -9)" },
+    svg("rect", { width, height: 13, rx: 6.5 }), svg("text", { class: "middle", x: width / 2, y: 9.5 }, status));
 }
 
 function badge(text, x) {
-  const element = svg("g", { class: "badge", transform: `translate(${x} 0)` });
-  element.append(svg("rect", { x: -14, y: -8, width: 28, height: 16, rx: 8 }), svg("text", { class: "letter", y: 4 }, text));
-  return element;
+  return svg("g", { class: "badge", transform: `translate(${x} 0)` },
+    svg("rect", { x: -14, y: -8, width: 28, height: 16, rx: 8 }), svg("text", { class: "letter", y: 4 }, text));
 }
 
 function labelOf(box) {
@@ -169,8 +164,7 @@ function edgesOf(container) {
   for (const edge of container.edges) {
     const [source, target, mask, status] = edge;
     if (drawn && !passes(source, target, drawn)) continue;
-    const line = svg("path", { class: `edge ${mask || ""} ${status || ""}`, d: edgePath(container, edge) });
-    element.append(line);
+    element.append(svg("path", { class: `edge ${mask || ""} ${status || ""}`, d: edgePath(container, edge) }));
     const to = spots.get(target);
     if (boxes[target].kind !== "port") {
       const x = isDown() ? to.x + to.w / 2 : to.x, y = isDown() ? to.y : to.y + to.h / 2;

@@ -18,6 +18,11 @@ function select(box, { quiet = false } = {}) {
   if (!quiet) announce(labelOf(box));
 }
 
+function closePanel() {
+  select(null);
+  if (current) focusOn(current);
+}
+
 // In a notebook, the page has no address that could be changed.
 function remember(key) {
   try {
@@ -29,9 +34,7 @@ function remember(key) {
 
 function fillPanel(box) {
   const op = data.ops[box.op];
-  const parts = [head(box)];
-  parts.push(...noteSections(box));
-  parts.push(section("", table(facts(box, op))));
+  const parts = [head(box), ...noteSections(box), section("", table(facts(box, op)))];
   if (op?.variables) parts.push(section("Weights", ...op.variables.map((variable) => variableElement(op, variable))));
   if (op?.settings) parts.push(section("Settings", table(op.settings)));
   const was = data.ops[box.was];
@@ -52,25 +55,18 @@ function fillPanel(box) {
 }
 
 function head(box) {
-  const close = html("button", { class: "close", "aria-label": "Close the details (Escape)", title: "Close (Escape)" }, "×");
-  close.addEventListener("click", () => {
-    select(null);
-    if (current) focusOn(current);
-  });
+  const close = button({ class: "close", "aria-label": "Close the details (Escape)", title: "Close (Escape)" }, "×", closePanel);
   const element = html("div", { class: "head" }, close, html("h2", {}, box.title));
   if (box.path !== (box.full ?? box.name)) element.append(html("p", { class: "called" }, box.full ?? box.name));
   if (box.path) {
-    const copy = html("button", { class: "copy", id: "copy", title: "Copy the path for named(...) (c)" }, "Copy path");
-    copy.addEventListener("click", () => copyPath(box));
+    const copy = button({ class: "copy", id: "copy", title: "Copy the path for named(...) (c)" }, "Copy path", () => copyPath(box));
     element.append(html("p", { class: "path" }, html("code", {}, printable(box.path)), " ", copy));
   }
   if (opens(box) && box.number) {
-    const button = html("button", { id: "toggle" }, box.open ? "Close the box" : `Open the box (${countInside(box)} inside)`);
-    button.addEventListener("click", () => {
+    element.append(button({ id: "toggle" }, box.open ? "Close the box" : `Open the box (${countInside(box)} inside)`, () => {
       toggle(box);
       document.getElementById("toggle").focus();
-    });
-    element.append(button);
+    }));
   }
   return element;
 }
@@ -111,18 +107,12 @@ function facts(box, op) {
 }
 
 function section(title, ...content) {
-  const element = html("section");
-  if (title) element.append(html("h3", {}, title));
-  element.append(...content);
-  return element;
+  return html("section", {}, ...(title ? [html("h3", {}, title)] : []), ...content);
 }
 
 function table(rows) {
-  const body = html("tbody");
-  for (const [key, value] of rows) {
-    body.append(html("tr", {}, html("th", { scope: "row" }, ...breakable(key)), html("td", {}, ...[value].flat())));
-  }
-  return html("table", {}, body);
+  const row = ([key, value]) => html("tr", {}, html("th", { scope: "row" }, ...breakable(key)), html("td", {}, ...[value].flat()));
+  return html("table", {}, html("tbody", {}, ...rows.map(row)));
 }
 
 // Long names may be broken between their words.
@@ -141,9 +131,7 @@ function keyOf(box) {
 function links(label, others, textOf, targetOf = (other) => (other.kind === "port" ? boxes[other.parent] : other)) {
   const element = html("p", { class: "links" }, `${label} `);
   for (const other of others.slice(0, 12)) {
-    const button = html("button", { class: "link" }, textOf(other));
-    button.addEventListener("click", () => go(targetOf(other) ?? other));
-    element.append(button, " ");
+    element.append(button({ class: "link" }, textOf(other), () => go(targetOf(other) ?? other)), " ");
   }
   if (others.length > 12) element.append(`and ${others.length - 12} more`);
   return element;
@@ -229,6 +217,8 @@ function variableElement(op, variable) {
   return element;
 }
 
+const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
 function histogramElement(variable) {
   const { bars, low, high, mean, deviation, odd } = variable.histogram;
   const text = bars ? `from ${low} to ${high}, mean ${mean}, deviation ${deviation}` : "no finite numbers";
@@ -237,15 +227,11 @@ function histogramElement(variable) {
   if (bars) {
     const drawing = svg("svg", { class: "histogram", viewBox: `0 0 ${bars.length * 4} 40`, preserveAspectRatio: "none", role: "img", "aria-label": label });
     [...bars].forEach((digit, place) => {
-      const tall = parseDigit(digit) * 40 / 61;
+      const tall = DIGITS.indexOf(digit) * 40 / 61;
       if (tall) drawing.append(svg("rect", { x: place * 4, y: 40 - tall, width: 3.4, height: tall }));
     });
     element.append(drawing);
   }
   element.append(html("figcaption", {}, label));
   return element;
-}
-
-function parseDigit(digit) {
-  return "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".indexOf(digit);
 }

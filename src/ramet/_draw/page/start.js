@@ -67,10 +67,8 @@ function fillLegend() {
   for (const [family, text] of Object.entries(data.families)) {
     if (listed.has(text)) continue;
     listed.add(text);
-    const swatch = html("i", { class: "swatch" });
-    swatch.style.background = `var(--${family}-fill)`;
-    swatch.style.borderColor = `var(--${family}-stroke)`;
-    legend.append(entry(swatch, text));
+    const style = `background:var(--${family}-fill);border-color:var(--${family}-stroke)`;
+    legend.append(entry(html("i", { class: "swatch", style }), text));
   }
   const masks = new Set(boxes.flatMap((box) => box.edges.map((edge) => edge[2])));
   const uses = { carried: "carries a mask", implicit: "mask passed by Keras", explicit: "mask passed explicitly" };
@@ -82,9 +80,7 @@ function fillLegend() {
   }
   data.moved.forEach((text, step) => {
     if (!boxes.some((box) => box.moved?.[0] === step)) return;
-    const swatch = html("i", { class: "swatch" });
-    swatch.style.background = `var(--moved-${step})`;
-    legend.append(entry(swatch, `weights moved ${text}`));
+    legend.append(entry(html("i", { class: "swatch", style: `background:var(--moved-${step})` }), `weights moved ${text}`));
   });
 }
 
