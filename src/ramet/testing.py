@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 # Keras is imported when an assertion is called, so that KERAS_BACKEND can be set after importing this module.
 if TYPE_CHECKING:
-    import numpy as np
-
     from ramet import Graph
 
 __all__ = ["assert_edit", "assert_twin"]
@@ -134,25 +132,21 @@ def _made_up_inputs(model: Any) -> Any:
             fix="pass them: assert_edit(before, edits, after, inputs=...).",
         )
     rng = np.random.default_rng(0)
-    return keras.tree.map_structure(lambda tensor: _made_up_input(tensor, rng), structure.inputs_of(function))
 
+    def made_up(tensor: Any) -> Any:
+        batch, *sizes = tensor.shape
+        shape = (_BATCH if batch is None else batch, *(_ANY_SIZE if size is None else size for size in sizes))
+        dtype = str(tensor.dtype)
+        if "float" in dtype:
+            return keras.ops.convert_to_tensor(rng.normal(size=shape), dtype=dtype)
+        if dtype == "bool" or "int" in dtype:  # as token ids, 0 and 1 are in every vocabulary
+            return keras.ops.convert_to_tensor(rng.integers(0, 2, size=shape), dtype=dtype)
+        raise ArgumentError(
+            f"Cannot make up an input '{tensor.name}' of dtype {dtype}: not a number.",
+            fix="pass the inputs: assert_edit(before, edits, after, inputs=...).",
+        )
 
-def _made_up_input(tensor: Any, rng: np.random.Generator) -> Any:
-    import keras
-
-    from ramet.errors import ArgumentError
-
-    batch, *sizes = tensor.shape
-    shape = (_BATCH if batch is None else batch, *(_ANY_SIZE if size is None else size for size in sizes))
-    dtype = str(tensor.dtype)
-    if "float" in dtype:
-        return keras.ops.convert_to_tensor(rng.normal(size=shape), dtype=dtype)
-    if dtype == "bool" or "int" in dtype:  # as token ids, 0 and 1 are in every vocabulary
-        return keras.ops.convert_to_tensor(rng.integers(0, 2, size=shape), dtype=dtype)
-    raise ArgumentError(
-        f"Cannot make up an input '{tensor.name}' of dtype {dtype}: not a number.",
-        fix="pass the inputs: assert_edit(before, edits, after, inputs=...).",
-    )
+    return keras.tree.map_structure(made_up, structure.inputs_of(function))
 
 
 def _assert_same_numbers(edited: Any, expected: Any, tolerance: float) -> None:

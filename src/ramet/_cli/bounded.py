@@ -43,13 +43,12 @@ def bounded(paths: Sequence[Path]) -> Iterator[None]:
         # Inside a library that does not expect an exception, Python raises a SystemError instead.
         if isinstance(error, SystemError) and not isinstance(error.__cause__, _OutOfTime):
             raise
-        raise OutOfBudgetError(
-            f"Cannot read {names}: it takes more than {allowed.seconds:,} seconds of processor time.", fix=_FIX
-        ) from None
+        needed = f"{allowed.seconds:,} seconds of processor time"
     except MemoryError:
-        raise OutOfBudgetError(
-            f"Cannot read {names}: it takes more than {allowed.memory:,} bytes of memory.", fix=_FIX
-        ) from None
+        needed = f"{allowed.memory:,} bytes of memory"
+    else:
+        return
+    raise OutOfBudgetError(f"Cannot read {names}: it takes more than {needed}.", fix=_FIX) from None
 
 
 def _size(path: Path) -> int:

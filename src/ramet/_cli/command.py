@@ -7,20 +7,13 @@ import enum
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from ramet._cli.output import check_target, print_message
 from ramet._report import escape
-from ramet.errors import ArgumentError
-
-if TYPE_CHECKING:
-    from ramet._draw import Picture
 
 BACKENDS = ("jax", "torch", "tensorflow")
 # Help texts of arguments.
 ANY_FILE = "a .keras file or folder, a .weights.h5 or .weights.json file, or an .h5 file of Keras 2"
 MODEL_FILE = "a .keras file, or an .h5 file of Keras 2"
-_PICTURES = (".html", ".svg", ".png", ".pdf")
 
 
 class ExitCode(enum.IntEnum):
@@ -111,56 +104,3 @@ def loading_arguments(options: argparse.Namespace) -> list[str]:
     """Return the options of `add_loading`, except the backend, as arguments for another process."""
     flags = {"--no-compile": options.no_compile, "--trust": options.trust}
     return [*(f"--import={name}" for name in options.modules), *(flag for flag, is_set in flags.items() if is_set)]
-
-
-# Options of commands that write a picture.
-
-
-def add_drawing(parser: argparse.ArgumentParser, group: argparse._ActionsContainer, purpose: str) -> None:
-    """Add the options of commands that write a picture.
-
-    Args:
-        parser: The parser of the command.
-        group: The parser, or the group of mutually exclusive options, that gets `--draw`.
-        purpose: The help of `--draw`.
-    """
-    group.add_argument(
-        "--draw",
-        "--html",
-        dest="picture",
-        type=file_name,
-        metavar="OUT",
-        help=f"{purpose}: an interactive page (.html), or a drawing (.svg, .png, .pdf)",
-    )
-    drawing = parser.add_argument_group("drawing")
-    drawing.add_argument("--rankdir", choices=("TB", "LR"), help="draw from top to bottom, or from left to right")
-    drawing.add_argument("--columns", type=int, metavar="N", help="fold a long picture into this many columns")
-    drawing.add_argument("--scale", type=float, metavar="S", help="pixels per unit of a .png file; default: 2")
-
-
-def check_drawing(options: argparse.Namespace) -> None:
-    """Raise an error, before any work is done, if the picture could not be written in the end."""
-    if options.picture is None:
-        for name in ("rankdir", "columns", "scale"):
-            if getattr(options, name) is not None:
-                raise ArgumentError(
-                    f"Cannot use --{name}: no picture is drawn.", fix=f"add --draw model.svg, or leave out --{name}."
-                )
-        return
-    check_target(options.picture, *_PICTURES)
-    from ramet._draw import check_direction
-    from ramet._draw import check_target as check_picture
-
-    check_picture(options.picture, options.scale)
-    check_direction(**direction(options))
-
-
-def direction(options: argparse.Namespace) -> dict[str, Any]:
-    """Return `rankdir` and `columns` as arguments of `draw_graph`."""
-    return {"rankdir": options.rankdir or "TB", "columns": 1 if options.columns is None else options.columns}
-
-
-def save_picture(picture: Picture, options: argparse.Namespace) -> None:
-    """Write the picture, and print its name."""
-    picture.save(options.picture, scale=options.scale)
-    print_message(f"wrote {escape(str(options.picture))}")

@@ -10,17 +10,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ramet._cli.command import (
-    ANY_FILE,
-    Command,
-    ExitCode,
+from ramet._cli.command import ANY_FILE, Command, ExitCode, file_name
+from ramet._cli.output import (
     add_drawing,
     check_drawing,
     direction,
-    file_name,
+    discard_output,
+    print_report,
+    print_result,
     save_picture,
 )
-from ramet._cli.output import discard_output, print_report, print_result
 from ramet._report import Document, ProgressBar, Style, escape, escape_lines, has_color, paint, to_ansi, to_text
 from ramet.errors import ModelFileError
 

@@ -1,4 +1,4 @@
-"""Output of commands: results on standard output, messages and progress on standard error, files written whole or not at all."""
+"""Output of commands: results on standard output, messages on standard error, pictures, and files that are written whole."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from ramet._cli.command import file_name
 from ramet._report import Document, escape, escape_lines, has_color, replaced_file, to_ansi, to_text
 from ramet.errors import ArgumentError, ModelFileError
+
+if TYPE_CHECKING:
+    from ramet._draw import Picture
 
 
 def print_result(text: str) -> None:
@@ -70,3 +75,56 @@ def written_beside(path: Path) -> Iterator[Path]:
     except OSError as error:
         reason = escape(error.strerror or str(error))
         raise ModelFileError(f"Cannot write '{path}': {reason}.", path=str(path)) from error
+
+
+# Pictures.
+
+
+def add_drawing(parser: argparse.ArgumentParser, group: argparse._ActionsContainer, purpose: str) -> None:
+    """Add the options of commands that write a picture.
+
+    Args:
+        parser: The parser of the command.
+        group: The parser, or the group of mutually exclusive options, that gets `--draw`.
+        purpose: The help of `--draw`.
+    """
+    group.add_argument(
+        "--draw",
+        "--html",
+        dest="picture",
+        type=file_name,
+        metavar="OUT",
+        help=f"{purpose}: an interactive page (.html), or a drawing (.svg, .png, .pdf)",
+    )
+    drawing = parser.add_argument_group("drawing")
+    drawing.add_argument("--rankdir", choices=("TB", "LR"), help="draw from top to bottom, or from left to right")
+    drawing.add_argument("--columns", type=int, metavar="N", help="fold a long picture into this many columns")
+    drawing.add_argument("--scale", type=float, metavar="S", help="pixels per unit of a .png file; default: 2")
+
+
+def check_drawing(options: argparse.Namespace) -> None:
+    """Raise an error, before any work is done, if the picture could not be written in the end."""
+    if options.picture is None:
+        for name in ("rankdir", "columns", "scale"):
+            if getattr(options, name) is not None:
+                raise ArgumentError(
+                    f"Cannot use --{name}: no picture is drawn.", fix=f"add --draw model.svg, or leave out --{name}."
+                )
+        return
+    check_target(options.picture, ".html", ".svg", ".png", ".pdf")
+    from ramet._draw import check_direction
+    from ramet._draw import check_target as check_picture
+
+    check_picture(options.picture, options.scale)
+    check_direction(**direction(options))
+
+
+def direction(options: argparse.Namespace) -> dict[str, Any]:
+    """Return `rankdir` and `columns` as arguments of `draw_graph`."""
+    return {"rankdir": options.rankdir or "TB", "columns": 1 if options.columns is None else options.columns}
+
+
+def save_picture(picture: Picture, options: argparse.Namespace) -> None:
+    """Write the picture, and print its name."""
+    picture.save(options.picture, scale=options.scale)
+    print_message(f"wrote {escape(str(options.picture))}")

@@ -14,7 +14,7 @@ from ramet._cli import clone, demo, diff, edit, scan, show, verify
 from ramet._cli.command import BACKENDS, Command, ExitCode
 from ramet._cli.completion import SHELLS, completion
 from ramet._cli.output import discard_output, print_message, print_result
-from ramet._report import escape, escape_lines
+from ramet._report import escape
 from ramet.errors import FormatError, ModelFileError, RametError, RecipeError, UnsafeFileError
 
 COMMANDS: tuple[Command, ...] = (
@@ -53,8 +53,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the error and exit."""
-        sys.stderr.write(f"{escape_lines(f'{self.prog}: {message}')}\n")
-        sys.stderr.write(f"  fix: see `{self.prog} --help`.\n")
+        print_message(f"{self.prog}: {message}\n  fix: see `{self.prog} --help`.")
         raise SystemExit(int(ExitCode.USAGE))
 
 

@@ -5,17 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from ramet._cli.command import (
-    ANY_FILE,
-    Command,
-    ExitCode,
-    add_drawing,
-    check_drawing,
-    direction,
-    file_name,
-    save_picture,
-)
-from ramet._cli.output import print_report, print_result
+from ramet._cli.command import ANY_FILE, Command, ExitCode, file_name
+from ramet._cli.output import add_drawing, check_drawing, direction, print_report, print_result, save_picture
 from ramet._report import ProgressBar
 
 if TYPE_CHECKING:

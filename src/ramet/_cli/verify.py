@@ -9,21 +9,9 @@ import sys
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
-from ramet._cli.command import (
-    MODEL_FILE,
-    Command,
-    ExitCode,
-    add_drawing,
-    add_loading,
-    check_drawing,
-    comma_list,
-    direction,
-    file_name,
-    loading_arguments,
-    save_picture,
-)
+from ramet._cli.command import MODEL_FILE, Command, ExitCode, add_loading, comma_list, file_name, loading_arguments
 from ramet._cli.loading import checked, import_modules, live, load, load_alike
-from ramet._cli.output import print_report, print_result
+from ramet._cli.output import add_drawing, check_drawing, direction, print_report, print_result, save_picture
 from ramet._report import ProgressBar, is_terminal, json_text
 from ramet.errors import ArgumentError
 

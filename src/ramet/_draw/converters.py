@@ -13,6 +13,7 @@ import struct
 import subprocess
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -118,7 +119,6 @@ def _reason(error: Exception) -> str:
 # Commands of ramet limit their memory. Browsers reserve much more than they use, so converters run without the limit.
 _UNLIMITED = ["/bin/sh", "-c", 'ulimit -S -v unlimited; exec "$@"', "sh"] if os.name == "posix" else []
 _Convert: TypeAlias = Callable[[str, Format, float, float], bytes]
-_Command: TypeAlias = Callable[[Path, Path, Format, float, float], list[str]]
 
 
 def _converters() -> dict[str, _Convert]:
@@ -126,13 +126,13 @@ def _converters() -> dict[str, _Convert]:
     found: dict[str, _Convert] = {}
     if _cairosvg() is not None:
         found["cairosvg"] = _convert_with_cairosvg
-    for name, command in (("rsvg-convert", _rsvg_command), ("inkscape", _inkscape_command)):
+    for name in ("rsvg-convert", "inkscape"):
         program = shutil.which(name)
         if program is not None:
-            found[name] = _converter(program, command)
+            found[name] = partial(_convert_with_program, name, program)
     browser = next(filter(None, map(shutil.which, _BROWSERS)), None)
     if browser is not None:
-        found[Path(browser).name] = _converter(browser, _browser_command)
+        found[Path(browser).name] = partial(_convert_with_program, "browser", browser)
     return found
 
 
@@ -149,27 +149,21 @@ def _convert_with_cairosvg(svg: str, kind: Format, width: float, height: float) 
     return content
 
 
-def _converter(program: str, command: _Command) -> _Convert:
-    def run(svg: str, kind: Format, width: float, height: float) -> bytes:
-        with tempfile.TemporaryDirectory() as folder:
-            source, target = Path(folder, "picture.svg"), Path(folder, f"picture.{kind}")
-            source.write_text(svg, encoding="utf-8")
-            arguments = [program, *command(source, target, kind, width, height)]
-            subprocess.run([*_UNLIMITED, *arguments], capture_output=True, check=True, timeout=_SECONDS)
-            return target.read_bytes()
-
-    return run
-
-
-def _rsvg_command(source: Path, target: Path, kind: Format, width: float, height: float) -> list[str]:
-    return [f"--format={kind}", "--dpi-x=96", "--dpi-y=96", "--unlimited", f"--output={target}", str(source)]
+def _convert_with_program(name: str, program: str, svg: str, kind: Format, width: float, height: float) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "picture.svg"), Path(folder, f"picture.{kind}")
+        source.write_text(svg, encoding="utf-8")
+        if name == "rsvg-convert":
+            command = [f"--format={kind}", "--dpi-x=96", "--dpi-y=96", "--unlimited", f"--output={target}", str(source)]
+        elif name == "inkscape":
+            command = [str(source), f"--export-type={kind}", f"--export-filename={target}"]
+        else:
+            command = _browser_command(source, target, width, height)
+        subprocess.run([*_UNLIMITED, program, *command], capture_output=True, check=True, timeout=_SECONDS)
+        return target.read_bytes()
 
 
-def _inkscape_command(source: Path, target: Path, kind: Format, width: float, height: float) -> list[str]:
-    return [str(source), f"--export-type={kind}", f"--export-filename={target}"]
-
-
-def _browser_command(source: Path, target: Path, kind: Format, width: float, height: float) -> list[str]:
+def _browser_command(source: Path, target: Path, width: float, height: float) -> list[str]:
     """Write a page around the SVG, because a browser puts an SVG of its own onto a page of standard size."""
     style = f"@page{{size:{width:.0f}px {height:.0f}px;margin:0}}body{{margin:0}}svg{{display:block}}"
     svg, page = source.read_text(encoding="utf-8"), source.with_suffix(".html")
@@ -178,5 +172,5 @@ def _browser_command(source: Path, target: Path, kind: Format, width: float, hei
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         # The sandbox of Chromium cannot start as root. The page has no script and no links.
         command.append("--no-sandbox")
-    write = f"--screenshot={target}" if kind == "png" else f"--print-to-pdf={target}"
+    write = f"--screenshot={target}" if target.suffix == ".png" else f"--print-to-pdf={target}"
     return [*command, write, f"--window-size={width:.0f},{height:.0f}", "--no-pdf-header-footer", page.as_uri()]

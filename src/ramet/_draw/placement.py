@@ -69,13 +69,12 @@ def place_boxes(drawing: Drawing, is_open: Callable[[Box], bool]) -> Placement:
         box = drawing.boxes[number]
         if box.children and (number == 0 or is_open(box)):
             seen += box.children
-    visible = set(seen)
     placement = Placement({number: Spot() for number in seen}, {}, drawing.rankdir == "TB")
     # The boxes inside a box have higher numbers, so from the last to the first, sizes are known when they are needed.
     for number in reversed(seen):
         box = drawing.boxes[number]
         spot = placement.spots[number]
-        if not box.children or box.children[0] not in visible:
+        if not box.children or box.children[0] not in placement.spots:
             spot.width, spot.height = box.width, box.height
         else:
             _fit(box, drawing, placement)
