@@ -148,16 +148,13 @@ def checked(paths: Sequence[Path], options: argparse.Namespace) -> Iterator[list
             if not findings:
                 continue
             if not options.trust:
-                raise unsafe_file(path, findings, _fix(path, findings))
+                classes = all(one.kind in ("class", "function") and one.severity == "trust" for one in findings)
+                how = "pass the module that defines it with --import, or " if classes else ""
+                fix = f"run `ramet scan {escape(path.name)}`; then {how}load the file anyway with --trust."
+                raise unsafe_file(path, findings, fix)
             trusted = [f"{finding.what} ({finding.path or finding.place})" for finding in findings]
             print_message(f"trusted: {joined(trusted, 1)}")
         yield files
-
-
-def _fix(path: Path, findings: list[Finding]) -> str:
-    classes = all(one.kind in ("class", "function") and one.severity == "trust" for one in findings)
-    how = "pass the module that defines it with --import, or " if classes else ""
-    return f"run `ramet scan {escape(path.name)}`; then {how}load the file anyway with --trust."
 
 
 def _is_allowed(finding: Finding, options: argparse.Namespace) -> bool:
@@ -188,7 +185,7 @@ def load_alike(paths: list[Path], options: argparse.Namespace, custom: dict[str,
 
 def load(path: Path, options: argparse.Namespace, custom: dict[str, Any]) -> Any:
     """Return the live model in a file. Call it inside `live`."""
-    from ramet._files import read_archive
+    from ramet._files import TORCH_OPTIMIZERS, read_archive
 
     with read_archive(path) as file:
         if file.kind == "weights":
@@ -201,14 +198,16 @@ def load(path: Path, options: argparse.Namespace, custom: dict[str, Any]) -> Any
 
         from ramet._keras import guard_loading
 
+        # On torch, Keras has its own classes for some optimizers, which files name. Other backends would import these and fail.
+        optimizers = {name: getattr(keras.optimizers, name) for name in TORCH_OPTIMIZERS}
+
         def loaded(*, compiled: bool) -> Any:
-            objects = {**_optimizers(), **custom}
             fix = "run `ramet scan`; if you trust the file, load it anyway with --trust."
             guard = contextlib.nullcontext() if options.trust else guard_loading(path, fix)
             with warnings.catch_warnings(), guard:
                 # This warning is for the author of the model; the user who loads its file cannot change it.
                 warnings.filterwarnings("ignore", message="Do not pass an `input_shape`")
-                return keras.saving.load_model(path, objects, compile=compiled, safe_mode=not options.trust)
+                return keras.saving.load_model(path, optimizers | custom, compile=compiled, safe_mode=not options.trust)
 
         try:
             return loaded(compiled=not options.no_compile)
@@ -216,18 +215,6 @@ def load(path: Path, options: argparse.Namespace, custom: dict[str, Any]) -> Any
             raise
         except Exception as error:  # Keras may raise anything
             raise _load_error(path, file, keras.__version__, error, lambda: loaded(compiled=False)) from error
-
-
-def _optimizers() -> dict[str, Any]:
-    """Return Keras' optimizers by name.
-
-    On torch, Keras has its own classes for some of them, which files name. Other backends would import these and fail.
-    """
-    import keras
-
-    from ramet._files import TORCH_OPTIMIZERS
-
-    return {name: getattr(keras.optimizers, name) for name in TORCH_OPTIMIZERS}
 
 
 def parameters_of(model: Any) -> int:
