@@ -120,6 +120,58 @@ def test_one_change_of_a_model_is_reported_against_its_file(saved, mutate):
     assert back.changes == forth.mirrored().changes
 
 
+def test_verify_recognizes_the_model_in_its_own_file(tmp_path):
+    model = trained()
+    model.save(tmp_path / "net.keras")
+    before = [np.array(keras.ops.convert_to_numpy(variable)) for variable in model.variables]
+
+    for pair in [(model, tmp_path / "net.keras"), (tmp_path / "net.keras", model)]:
+        report = ramet.verify(*pair, progress=False)
+        assert report.ok, report
+    for variable, array in zip(model.variables, before, strict=True):
+        np.testing.assert_array_equal(keras.ops.convert_to_numpy(variable), array)
+
+
+@pytest.mark.parametrize(
+    ("mutate", "check"),
+    [
+        (move_nested_weight, "state"),
+        (move_statistic, "state"),
+        (change_learning_rate, "state"),
+        (change_rate, "settings"),
+    ],
+)
+def test_verify_reports_one_change_of_a_model_against_its_file(tmp_path, mutate, check):
+    model = trained()
+    model.save(tmp_path / "net.keras")
+    mutate(model)
+
+    report = ramet.verify(tmp_path / "net.keras", model, only=["structure", "settings", "state"], progress=False)
+
+    assert check in [one.name for one in report.failed]
+
+
+@keras.saving.register_keras_serializable("reading")
+class Stubborn(layers.Layer):
+    """A layer that cannot be created from its config."""
+
+    def call(self, x):
+        return x
+
+    @classmethod
+    def from_config(cls, config):
+        raise RuntimeError("not again")
+
+
+def test_verify_says_that_a_live_model_cannot_be_loaded_again(tmp_path):
+    trained().save(tmp_path / "net.keras")
+    model = keras.Sequential([keras.Input((4,)), Stubborn()], name="stubborn")
+
+    with pytest.raises(ArgumentError, match="Cannot verify 'stubborn' against a file") as caught:
+        ramet.verify(model, tmp_path / "net.keras")
+    assert "not again" in str(caught.value)
+
+
 @pytest.mark.parametrize("mutate", [freeze_layer, change_rate])
 def test_one_change_of_a_setting_is_reported_between_graphs(mutate):
     model = trained()

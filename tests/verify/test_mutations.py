@@ -142,6 +142,11 @@ def vocabulary_entry(twin, _):
     twin.lookup.__dict__.update({k: v for k, v in other.__dict__.items() if "lookup_table" in k})
 
 
+@mutation(models.words, "state", "settings", at="lookup.vocabulary", since=(3, 13))
+def vocabulary_that_cannot_be_read(twin, _):
+    twin.lookup.get_vocabulary = None
+
+
 @mutation(models.words, "state", "outputs", at="gru.states[0]")
 def rnn_state(twin, _):
     change(layer(twin, "gru").states[0], lambda array: array + 0.5)
@@ -282,6 +287,11 @@ def attribute_lost(twin, _):
 @mutation(models.net, "settings", at="net.added")
 def attribute_added(twin, _):
     twin.added = "something"
+
+
+@mutation(models.net, "settings", at="a.s")
+def attribute_with_a_short_name(twin, _):
+    layer(twin, "a").s = 1
 
 
 @mutation(models.net, "settings", at="net.note.depth")

@@ -210,3 +210,32 @@ def test_two_graphs_are_compared(model):
 def test_graph_is_not_compared_with_other_objects(model):
     with pytest.raises(NotAModelError, match="class int"):
         verify(ramet.capture(model), 3)
+
+
+class Moody(keras.Model):
+    """A model that may refuse to run in training mode."""
+
+    refuses = True
+
+    def call(self, x, training=False):
+        if training and self.refuses:
+            raise ValueError("not in training mode")
+        return x * 2.0
+
+
+def test_error_of_the_original_alone_is_a_difference():
+    model, twin = Moody(), Moody()
+    twin.refuses = False
+
+    found = verify(model, twin, only="outputs", inputs=np.ones((2, 3), "float32"))["outputs"]
+
+    assert found.outcome == "failed"
+    assert "only the original raises ValueError" in found.differences[0].text
+
+
+def test_error_of_both_models_is_not_counted_as_an_equal_run():
+    found = verify(Moody(), Moody(), only="outputs", inputs=np.ones((2, 3), "float32"))["outputs"]
+
+    assert found.outcome == "passed"
+    assert found.summary.startswith("1 runs are bit-equal")
+    assert found.summary.endswith("training mode not compared: both models refuse it")

@@ -146,7 +146,7 @@ IDENTITY_ATTRIBUTES = frozenset(
         *("_called", "_lock", "_tracker", "_auto_config", "_call_context_args", "_compiled_trainable_state"),
         *("_losses", "_build_shapes_dict", "__wrapped__", "_initial_epoch", "_epoch_iterator"),
         *("_object_identifier", "history", "_is_hf_initialized", "_obj_reference_counts_dict", "stop_predicting"),
-        *("stop_evaluating"),
+        "stop_evaluating",
     }
 )
 # The suffix of arguments of `build()` that are named after those of `call()`.

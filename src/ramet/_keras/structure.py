@@ -66,16 +66,21 @@ def input_like(
     Without a name from the user, Keras names an input layer and its tensor differently (`input_layer`, `keras_tensor`).
     The layer is found by the first, data in a dict by the second, so both are kept.
     """
-    found = calls.history(tensor)
     flags = {
         "sparse": tensor.sparse if sparse is None else sparse,
         "ragged": getattr(tensor, "ragged", False),
-        "optional": found is not None and getattr(found[0], "optional", False),
+        "optional": is_optional(tensor),
     }
     kept = {flag: value for flag, value in flags.items() if value}
     new = keras.Input(batch_shape=tuple(shape), dtype=dtype or tensor.dtype, name=name or input_name(tensor), **kept)
     new.name = name or tensor.name
     return new
+
+
+def is_optional(tensor: Any) -> bool:
+    """Return whether a tensor is an input for which None may be passed."""
+    found = calls.history(tensor)
+    return found is not None and bool(getattr(found[0], "optional", False))
 
 
 def input_name(tensor: Any) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import difflib
-import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -25,7 +24,7 @@ from ramet._keras import (
     seed_generators,
 )
 from ramet._report import progress_callback
-from ramet._source import form_of, saved
+from ramet._source import form_of, is_path, saved
 from ramet._verify.across import TOLERANCE, check_backends, verify_across
 from ramet._verify.checks import CHECKS, GRAPH_CHECKS
 from ramet._verify.compare import Tolerance, check_tolerance, compare_by_path
@@ -60,8 +59,9 @@ def verify(
 
     Args:
         model: The original: a model, a single layer, the path of a `.keras` file, or a graph from `ramet.capture`.
-        twin: The other, likewise. If either side is a graph, only the checks that a graph can prove are run: structure
-            and settings. Capture two graphs in the same way: graphs of files and of live models differ in form.
+        twin: The other, likewise. A live model is saved and loaded before it is compared with a file, because no loaded
+            model is an exact twin of a live one. If either side is a graph, only the checks that a graph can prove are run:
+            structure and settings. Capture two graphs in the same way: graphs of files and of live models differ in form.
         tolerance: None for bit-equality, or the largest difference allowed between floating-point numbers, relative to the
             largest number in the original's array: one number, or one for each dtype. With a tolerance, floating-point
             dtypes may differ as well, and each check reports the largest relative difference (`check.largest`).
@@ -99,7 +99,7 @@ def verify(
     if isinstance(model, Graph) or isinstance(twin, Graph):
         return _verify_graphs(model, twin, chosen, tolerance, seed)
     with keep_name_counters(), keep_random_state():
-        ours, theirs = _live_model(model, "model", seed), _live_model(twin, "twin", seed)
+        ours, theirs = _live_models(model, twin, seed)
         shared = expand_shared(share, "verify", [ours, theirs])
         pair = Pair(
             ours,
@@ -124,6 +124,8 @@ def verify(
             report_step("", len(chosen), len(chosen))
         graphs = pair.ours.graph, pair.theirs.graph
     about = f"{type(ours).__name__}, {_how(tolerance)}; Keras {keras.__version__} on {keras.backend.backend()}"
+    if is_path(model) != is_path(twin):
+        about += "; the live model was saved and loaded like the file"
     return Report(ours.name, theirs.name, tuple(checks), about, graphs)
 
 
@@ -150,7 +152,7 @@ def _run(check: Callable[[Pair], Check], name: str, pair: Pair) -> Check:
 
 
 def _verify_on_backends(model: Any, twin: Any, backends: list[str], tolerance: Tolerance, seed: int) -> Report:
-    if twin is not None or not isinstance(model, str | os.PathLike):
+    if twin is not None or not is_path(model):
         raise ArgumentError(
             "Cannot verify on several backends: that takes one file, which each backend loads in a separate process.",
             expected="verify('model.keras', backends=['jax', 'torch', 'tensorflow'])",
@@ -174,8 +176,30 @@ def _chosen_checks(only: Iterable[str] | str | None, skip: Iterable[str] | str |
     return [name for name in CHECKS if (only is None or name in wanted) and name not in unwanted]
 
 
+def _live_models(model: Any, twin: Any, seed: int) -> tuple[Any, Any]:
+    """Return both models, loaded where a path was given.
+
+    A live model that is compared with a file is saved and loaded, too. No loaded model is an exact twin of a live one: a
+    file keeps neither the state of random generators nor the totals of metrics nor the automatic names of inputs.
+    """
+    models = _live_model(model, "model", seed), _live_model(twin, "twin", seed)
+    if is_path(model) == is_path(twin):
+        return models
+    live, path = (twin, Path(model)) if is_path(model) else (model, Path(twin))
+    with saved(live, like=path) as copy:
+        try:
+            loaded = _load(copy, seed)
+        except RametError as error:
+            raise ArgumentError(
+                f"Cannot verify '{live.name}' against a file: Keras cannot load the model after saving it.",
+                found=error.found or str(error).partition("\n")[0],
+                fix="load the file with keras.saving.load_model and verify two live models.",
+            ) from error
+    return (models[0], loaded) if is_path(model) else (loaded, models[1])
+
+
 def _live_model(given: Any, argument: str, seed: int) -> Any:
-    if isinstance(given, str | os.PathLike):
+    if is_path(given):
         return _load(Path(given), seed)
     if given is None and argument == "twin":
         raise ArgumentError(
@@ -230,7 +254,7 @@ def _graph_of(given: Any, argument: str, seed: int, *, from_file: bool) -> Graph
     """Return a graph in the form of files or of live models, whichever the graph on the other side has."""
     if isinstance(given, Graph):
         return given
-    if from_file and isinstance(given, str | os.PathLike):
+    if from_file and is_path(given):
         with read_archive(given) as file:
             return file.graph
     with keep_name_counters(), keep_random_state():

@@ -108,7 +108,8 @@ def _first_difference(ours: Any, theirs: Any, allow: Callable[[object, object], 
             keys = [key for key in {**a, **b} if key != _ADDRESS and a.get(key) != b.get(key)]
             waiting.extend((f"{path}.{key}", a.get(key), b.get(key)) for key in reversed(keys))
         elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
-            waiting.extend((f"{path}[{i}]", x, y) for i, (x, y) in enumerate(zip(a, b, strict=True)) if x != y)
+            differing = [(f"{path}[{i}]", x, y) for i, (x, y) in enumerate(zip(a, b, strict=True)) if x != y]
+            waiting.extend(reversed(differing))
         elif a != b and not allow(a, b):
             return f"{path.lstrip('.')}: {a!r:.60} became {b!r:.60}"
     return None

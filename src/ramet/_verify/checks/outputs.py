@@ -7,7 +7,7 @@ from ramet._verify.findings import Findings, short
 from ramet._verify.inputs import Case
 from ramet._verify.pair import Pair
 from ramet._verify.report import Check, Difference
-from ramet._verify.run import first_difference, run
+from ramet._verify.run import Result, first_difference, run
 
 
 def check(pair: Pair) -> Check:
@@ -19,7 +19,11 @@ def check(pair: Pair) -> Check:
             findings.count("beyond a dtype")
             continue
         for training in (False, True) if case.trains else (False,):
-            found = _differences(pair, case, training=training)
+            ours, theirs = (pair.result(side, case, training=training) for side in (pair.ours, pair.theirs))
+            if ours.error is not None and theirs.error is not None:
+                findings.count("refused")  # in training mode; inputs refused in inference mode are left out
+                continue
+            found = _differences(pair, case, ours, theirs, "training" if training else "inference")
             if found and not _is_repeatable(pair, case, training=training):
                 findings.count("not repeatable")
                 continue
@@ -37,6 +41,8 @@ def check(pair: Pair) -> Check:
     notes = [f"left out because the original refuses them: {', '.join(pair.left_out)}"] if pair.left_out else []
     if repeated:
         notes.append(f"{repeated} not compared: the original does not give the same result twice")
+    if findings.counts["refused"]:
+        notes.append("training mode not compared: both models refuse it")
     if findings.counts["beyond a dtype"]:
         notes.append("extremes not compared: overflow depends on the dtype")
     if findings.counts["drawn in another dtype"]:
@@ -46,11 +52,10 @@ def check(pair: Pair) -> Check:
     )
 
 
-def _differences(pair: Pair, case: Case, *, training: bool) -> list[Difference]:
-    note = f"{case.name}, {'training' if training else 'inference'}: "
-    ours, theirs = (pair.result(side, case, training=training) for side in (pair.ours, pair.theirs))
+def _differences(pair: Pair, case: Case, ours: Result, theirs: Result, mode: str) -> list[Difference]:
+    note = f"{case.name}, {mode}: "
     if ours.error is not None:
-        return []  # in training mode; inputs refused in inference mode are left out
+        return [Difference("outputs", f"{note}only the original raises {short(ours.error)}")]
     if theirs.error is not None:
         return [Difference("outputs", f"{note}the other model raises {short(theirs.error)}")]
     found = list(compare_by_path(ours.outputs, theirs.outputs, pair.tolerance, note))

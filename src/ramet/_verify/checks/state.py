@@ -34,12 +34,15 @@ def check(pair: Pair) -> Check:
 
 
 def _compare_vocabularies(findings: Findings, pair: Pair) -> None:
-    theirs = pair.theirs.vocabularies
-    for path, words in pair.ours.vocabularies.items():
-        findings.count("vocabularies")
-        others = theirs.get(path, [])
-        if len(words) != len(others):
-            findings.add_text(f"{path}.vocabulary", f"{len(words)} words became {len(others)}")
+    ours, theirs = pair.ours.vocabularies, pair.theirs.vocabularies
+    findings.count("vocabularies", len(ours))
+    for path in {**ours, **theirs}:
+        words, others = ours.get(path), theirs.get(path)
+        where = f"{path}.vocabulary"
+        if words is None or others is None:
+            findings.add_text(where, "missing" if others is None else "new")
+        elif len(words) != len(others):
+            findings.add_text(where, f"{len(words)} words became {len(others)}")
         elif words != others:
             index = next(number for number, word in enumerate(words) if word != others[number])
-            findings.add_text(f"{path}.vocabulary", f"word {index}, {words[index]!r}, became {others[index]!r}")
+            findings.add_text(where, f"word {index}, {words[index]!r}, became {others[index]!r}")
