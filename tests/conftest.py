@@ -116,7 +116,8 @@ def read_weights_in_process(request, monkeypatch):
     Starting processes took two thirds of the time of the tests for files.
     """
     if request.node.get_closest_marker("isolated") is None:
-        monkeypatch.setattr(WeightsFile, "_store", WeightsFile._store_here)
+        start = WeightsFile.__init__
+        monkeypatch.setattr(WeightsFile, "__init__", lambda *args, isolated: start(*args, isolated=False))
 
 
 @pytest.fixture(autouse=True)

@@ -16,6 +16,7 @@ import math
 import signal
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
@@ -59,7 +60,7 @@ def main() -> None:
                 file = file_format.reader(container.open(request["open"]), limits)
                 _answer(answers, {})
             elif wanted is None:
-                _answer(answers, {"listing": file.listing().to_data()})
+                _answer(answers, {"listing": asdict(file.listing())})
             else:
                 seconds += _answer_array(answers, file, wanted) / BYTES_PER_SECOND
                 _limit_processor_time(seconds)
@@ -74,9 +75,9 @@ def _answer_array(answers: IO[bytes], file: WeightsReader, path: str) -> int:
     """Send an array and return its size in bytes."""
     import numpy as np
 
-    spec, array = file.read(path)
+    array = file.read(path)
     data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
-    _answer(answers, {"shape": spec.shape, "dtype": spec.dtype, "kind": array.dtype.str, "size": len(data)})
+    _answer(answers, {"shape": array.shape, "dtype": array.dtype.str, "size": len(data)})
     answers.write(data)
     answers.flush()
     return len(data)

@@ -27,21 +27,24 @@ _LONGEST_TEXT = 200
 
 
 class H5File:
-    """An untrusted HDF5 file."""
+    """An untrusted HDF5 file. It closes the file that it reads."""
 
     def __init__(self, file: IO[bytes], limits: Limits) -> None:
         import h5py
 
         self._h5py = h5py
         self._limits = limits
+        self._source = file
         try:
             self._root = h5py.File(file, "r")
         except Exception as error:  # noqa: BLE001  # a broken file makes h5py raise anything
+            file.close()
             raise _broken(error) from None
 
     def close(self) -> None:
         """Close the file."""
         self._root.close()
+        self._source.close()
 
     def listing(self) -> Listing:
         """Return all groups and arrays in the file itself."""
@@ -52,14 +55,16 @@ class H5File:
         except Exception as error:  # noqa: BLE001  # a broken file makes h5py raise anything
             raise _broken(error) from None
 
-    def read(self, path: str) -> tuple[ArraySpec, Any]:
+    def read(self, path: str) -> Any:
         """Return an array by its path in the file."""
+        import numpy as np
+
         try:
             dataset = self._reach(path)
             spec, _ = _spec(dataset, self._limits)
             if spec.refused:
                 raise HostileFileError(f"Cannot read the array '{escape(path)}': {spec.refused}.", path=path)
-            return spec, dataset[()]
+            return np.asarray(dataset[()])
         except (ModelFileError, MemoryError):
             raise
         except Exception as error:  # noqa: BLE001  # a broken file makes h5py raise anything
@@ -69,9 +74,7 @@ class H5File:
         item = self._root
         for part in path.split("/"):
             link = item.get(part, getlink=True) if isinstance(item, self._h5py.Group) else None
-            if not isinstance(link, self._h5py.HardLink):
-                raise ModelFileError(f"Cannot find the array '{escape(path)}' in the weights file.", path=path)
-            item = item[part]
+            item = item[part] if isinstance(link, self._h5py.HardLink) else None
         if not isinstance(item, self._h5py.Dataset):
             raise ModelFileError(f"Cannot find the array '{escape(path)}' in the weights file.", path=path)
         return item
@@ -91,7 +94,7 @@ class _Walk:
         self._direct = root.file.userblock_size == 0
         self._seen: set[tuple[int, int]] = set()
         self._names = 0
-        texts = self._texts(root)
+        texts = {key: text for key in _TEXTS if isinstance(text := self._attribute(root, key), str)}
         waiting = [("", root)]
         while waiting:
             path, group = waiting.pop()
@@ -131,9 +134,9 @@ class _Walk:
                 self._report("type", inner, f"it is a {type(item).__name__.lower()}, neither a group nor an array")
         names = tuple(inner.rpartition("/")[2] for inner, _ in inside)
         attributes = self._describe(path, group)
-        own = self._name(group) if "name" in attributes else None
+        own = self._attribute(group, "name") if "name" in attributes else None
         name_lists = self._name_lists(group, attributes) if attributes else {}
-        self._groups[path] = Group(names, tuple(arrays), own, name_lists)
+        self._groups[path] = Group(names, tuple(arrays), own if isinstance(own, str) else None, name_lists)
         return inside
 
     def _item(self, group: Any, name: str, path: str) -> Any:
@@ -165,8 +168,8 @@ class _Walk:
         if count > _MOST_ATTRIBUTES:
             self._report("crowd", path, f"it has {count:,} attributes, of which {_MOST_ATTRIBUTES:,} are read")
         found: dict[str, str] = {}
-        names = list(itertools.islice(item.attrs, _MOST_ATTRIBUTES))
         attributes = item.attrs
+        names = list(itertools.islice(attributes, _MOST_ATTRIBUTES))
         for name in names:
             if path or name not in _TEXTS:
                 try:
@@ -177,31 +180,19 @@ class _Walk:
             self._attributes[path] = found
         return names
 
-    def _name(self, group: Any) -> str | None:
-        found = self._attribute(group, "name")
-        return found if isinstance(found, str) else None
-
     def _name_lists(self, group: Any, attributes: Collection[str]) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
         for key in _NAME_LISTS:
             # Keras 2 splits lists that are too long for one attribute: layer_names0, layer_names1, ...
             numbered = (f"{key}{number}" for number in itertools.count())
             keys = [key] if key in attributes else itertools.takewhile(attributes.__contains__, numbered)
-            parts = [self._strings(group, part) for part in keys]
+            parts = [self._attribute(group, part) for part in keys]
             if parts:
-                found[key] = tuple(itertools.chain.from_iterable(part or () for part in parts))
+                found[key] = tuple(str(name) for part in parts if isinstance(part, list) for name in part)
         return found
 
-    def _texts(self, root: Any) -> dict[str, str]:
-        found = {key: self._attribute(root, key) for key in _TEXTS}
-        return {key: text for key, text in found.items() if isinstance(text, str)}
-
-    def _strings(self, group: Any, key: str) -> tuple[str, ...] | None:
-        found = self._attribute(group, key)
-        return tuple(map(str, found)) if isinstance(found, list) else None
-
     def _attribute(self, item: Any, key: str) -> Any:
-        """Return an attribute as text or as a list of texts; None for anything else."""
+        """Return an attribute as plain data, with texts for bytes; None if there is none, or if it is broken."""
         try:
             if key not in item.attrs:
                 return None
@@ -209,7 +200,7 @@ class _Walk:
         except Exception as error:  # noqa: BLE001  # a broken attribute makes h5py raise anything
             self._report("broken", item.name or "", f"its attribute '{key}' cannot be read ({type(error).__name__})")
             return None
-        return _text(value) if not hasattr(value, "tolist") else _plain(value)
+        return _plain(value)
 
     def _report(self, kind: str, path: str, reason: str) -> None:
         if len(self._problems) < _MOST_PROBLEMS:
@@ -217,7 +208,7 @@ class _Walk:
 
 
 def _plain(value: Any) -> Any:
-    plain = value.tolist()
+    plain = value.tolist() if hasattr(value, "tolist") else value
     return [_text(item) for item in plain] if isinstance(plain, list) else _text(plain)
 
 
@@ -228,10 +219,10 @@ def _text(value: Any) -> Any:
 def _attribute_text(value: Any) -> str:
     """Describe the value of an attribute; no two values have the same description, because long ones contain a digest."""
     shape, dtype = getattr(value, "shape", ()), getattr(value, "dtype", type(value).__name__)
-    plain = value.tolist() if hasattr(value, "tolist") else value
-    text = repr(_text(plain)) if not isinstance(plain, list) else repr([_text(item) for item in plain])
+    plain = _plain(value)
     # `repr` writes numbers with all the digits that distinguish them.
-    kind = "" if isinstance(plain, str | bytes) else f"{dtype}{list(shape) if shape else ''} "
+    text = repr(plain)
+    kind = "" if isinstance(plain, str) else f"{dtype}{list(shape) if shape else ''} "
     if len(text) > _LONGEST_TEXT:
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         text = f"{text[:40]}... ({len(text):,} characters, SHA-256 {digest})"

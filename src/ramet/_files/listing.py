@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -77,32 +77,16 @@ class Listing:
         """Return the group at a path, or an empty one if there is none."""
         return self.groups.get(path, _NO_GROUP)
 
-    def to_data(self) -> dict[str, Any]:
-        """Return the listing as plain data that can be written as JSON."""
-        return {
-            "groups": {path: asdict(group) for path, group in self.groups.items()},
-            "arrays": {path: asdict(spec) for path, spec in self.arrays.items()},
-            "texts": self.texts,
-            "problems": [asdict(problem) for problem in self.problems],
-            "attributes": self.attributes,
-        }
-
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> Listing:
-        """Return the listing that `to_data` was called on."""
-        groups = {
-            path: Group(
-                tuple(raw["groups"]),
-                tuple(raw["arrays"]),
-                raw["name"],
-                {key: tuple(names) for key, names in raw["name_lists"].items()},
-            )
-            for path, raw in data["groups"].items()
-        }
-        arrays = {
-            path: ArraySpec(tuple(raw["shape"]), raw["dtype"], raw["refused"], raw["offset"])
-            for path, raw in data["arrays"].items()
-        }
+        """Return the listing that `dataclasses.asdict` was called on, from the JSON of its result."""
+        for raw in data["groups"].values():
+            raw["groups"], raw["arrays"] = tuple(raw["groups"]), tuple(raw["arrays"])
+            raw["name_lists"] = {key: tuple(names) for key, names in raw["name_lists"].items()}
+        for raw in data["arrays"].values():
+            raw["shape"] = tuple(raw["shape"])
+        groups = {path: Group(**raw) for path, raw in data["groups"].items()}
+        arrays = {path: ArraySpec(**raw) for path, raw in data["arrays"].items()}
         problems = tuple(H5Problem(**raw) for raw in data["problems"])
         return cls(groups, arrays, data["texts"], problems, data["attributes"])
 

@@ -12,19 +12,20 @@ from typing import IO, Any, Literal, Self, TypeAlias
 from ramet._files.assembly import AssembledModel, assemble
 from ramet._files.container import CONFIG, METADATA, Container, Entry
 from ramet._files.draft import WeightTree
-from ramet._files.formats import open_file
+from ramet._files.formats import WeightsReader, open_file
 from ramet._files.json_data import Json, misfit, read_json
 from ramet._files.keras_2 import names_weights, to_keras_3
 from ramet._files.limits import Limits
 from ramet._files.listing import Listing
 from ramet._files.serialized import parse_layer
-from ramet._files.store import RawFile, Store, WeightsFile
+from ramet._files.store import WeightsFile
 from ramet._files.weights import Weights
 from ramet._graph import Graph
 from ramet._report import escape, joined
 from ramet.errors import HostileFileError, ModelFileError
 
 ModelKind: TypeAlias = Literal["model", "legacy model", "weights"]
+_Closable: TypeAlias = WeightsReader | Container | IO[bytes]
 _ASSETS = "assets/"
 _OPTIMIZER = "optimizer"
 _METADATA_KEYS = ("keras_version", "date_saved", "backend")
@@ -62,8 +63,8 @@ class ModelFile:
         file_format, self._container = open_file(path, limits)
         self.format = file_format.name
         self._limits = self._container.limits
-        self._open: list[Store | Container | IO[bytes]] = [self._container]
-        self._raw: dict[str, RawFile] = {}
+        self._open: list[_Closable] = [self._container]
+        self._raw: dict[str, IO[bytes]] = {}
         self._end = weakref.finalize(self, _close_all, self._open)
         self.entries: tuple[Entry, ...] = self._container.entries
         self.size = sum(entry.size for entry in self.entries)
@@ -244,17 +245,16 @@ class ModelFile:
     def _weights(self, arrays: dict[str, str]) -> Weights:
         return Weights(arrays, self.listing, lambda: self._store, self._open_raw)
 
-    def _open_raw(self, path: str) -> RawFile | None:
-        if self._weights_file is None:
-            return None
+    def _open_raw(self, path: str) -> IO[bytes]:
+        assert self._weights_file is not None, "only existing weights are read"
         entry = self._weights_file.entry_of(path, self._store)
         if entry not in self._raw:
-            self._raw[entry] = self._weights_file.open_raw(entry)
-            self._open.append(self._raw[entry].file)
+            self._raw[entry] = self._container.open(entry)
+            self._open.append(self._raw[entry])
         return self._raw[entry]
 
     @cached_property
-    def _store(self) -> Store:
+    def _store(self) -> WeightsReader:
         assert self._weights_file is not None, "only existing weights are read"
         store = self._weights_file.open()
         self._open.append(store)
@@ -264,7 +264,7 @@ class ModelFile:
         return read_json(self._container.read(name, self._limits.text_size), name, self._limits)
 
 
-def _close_all(opened: list[Store | Container | IO[bytes]]) -> None:
+def _close_all(opened: list[_Closable]) -> None:
     """Close what was opened, the last first: a weights file may be inside an archive."""
     while opened:
         opened.pop().close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from ramet._files.json_data import Json
@@ -159,7 +159,7 @@ def _variable(source: Weights, path: str) -> dict[str, Any]:
     spec = source.spec(path)
     facts: dict[str, Any] = {"shape": list(spec.shape), "dtype": spec.dtype, "digest": source.digest(path)}
     # Texts have no range.
-    return facts | (asdict(source.statistics(path)) if spec.dtype.startswith(_NUMBERS) else {})
+    return facts | (source.statistics(path) if spec.dtype.startswith(_NUMBERS) else {})
 
 
 def _variable_row(path: str, facts: Mapping[str, Any]) -> Row:

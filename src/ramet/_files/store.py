@@ -13,10 +13,10 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ramet import errors
 from ramet._files.child import BYTES_PER_SECOND, ENFORCES_PROCESSOR_TIME
@@ -24,7 +24,7 @@ from ramet._files.container import Container
 from ramet._files.formats import FileFormat, WeightsReader
 from ramet._files.formats.shards import ShardedStore, ShardMap, is_shard_map, read_shard_map
 from ramet._files.limits import Limits
-from ramet._files.listing import ArraySpec, Listing
+from ramet._files.listing import Listing
 from ramet.errors import HostileFileError, ModelFileError, OutOfBudgetError
 
 if TYPE_CHECKING:
@@ -36,45 +36,6 @@ _PROGRAM = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from ramet.
 # The system ends the process when its processor time is used up. It is given many times as long on the wall clock, as
 # the machine may be busy with other things; only where nobody counts processor time, the clock must do.
 _PATIENCE = 20 if ENFORCES_PROCESSOR_TIME else 1
-
-
-class Store(Protocol):
-    """An open weights file."""
-
-    def listing(self) -> Listing:
-        """Return the groups and arrays, without their values."""
-
-    def read(self, path: str) -> np.ndarray[Any, Any]:
-        """Return an array by its path in the file."""
-
-    def close(self) -> None:
-        """Close the file."""
-
-
-class LocalStore:
-    """A weights file that is read in this process, because it is trusted."""
-
-    def __init__(self, file: IO[bytes], limits: Limits, file_format: FileFormat) -> None:
-        self._source = file
-        try:
-            self._file: WeightsReader = file_format.reader(file, limits)
-        except ModelFileError:
-            file.close()
-            raise
-
-    def listing(self) -> Listing:
-        """Return the groups and arrays, without their values."""
-        return self._file.listing()
-
-    def read(self, path: str) -> np.ndarray[Any, Any]:
-        """Return an array by its path in the file."""
-        spec, array = self._file.read(path)
-        return _typed(array, spec)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-        self._source.close()
 
 
 class ChildStore:
@@ -111,8 +72,7 @@ class ChildStore:
             # A buffered reader fills the whole buffer, unless the process ends first.
             if self._answers.readinto(data) != len(data):
                 raise self._crashed()
-        array = np.frombuffer(data, np.dtype(answer["kind"])).reshape(answer["shape"])
-        return _typed(array, ArraySpec(tuple(answer["shape"]), answer["dtype"]))
+        return np.frombuffer(data, np.dtype(answer["dtype"])).reshape(answer["shape"])
 
     def open(self, entry: str) -> None:
         """Continue with another file of the same container."""
@@ -205,30 +165,11 @@ def _stop(child: subprocess.Popen[bytes]) -> None:
     child.wait()
 
 
-def _typed(array: Any, spec: ArraySpec) -> np.ndarray[Any, Any]:
-    """Return the array with its own dtype: numpy gets bfloat16 from a library that Keras installs."""
-    import numpy as np
-
-    found = np.asarray(array)
-    if spec.dtype != "bfloat16":
-        return found
-    import ml_dtypes
-
-    return found.view(ml_dtypes.bfloat16)
-
-
-@dataclass(frozen=True, slots=True)
-class RawFile:
-    """A weights file as bytes: an open file, and its size."""
-
-    file: IO[bytes]
-    size: int
-
-
+@dataclass(eq=False)
 class WeightsFile:
     """The weights of a model, not opened yet.
 
-    Args:
+    Attributes:
         path: The path of the archive, the folder or the single file.
         entry: The name of the entry with the weights, or with the map of their shards.
         container: The container of the entry.
@@ -236,15 +177,11 @@ class WeightsFile:
         isolated: Whether the weights are read in a separate process.
     """
 
-    def __init__(
-        self, path: Path, entry: str, container: Container, file_format: FileFormat, *, isolated: bool
-    ) -> None:
-        self.entry = entry
-        self._path = path
-        self._container = container
-        self._format = file_format
-        self._limits = container.limits
-        self._isolated = isolated
+    path: Path
+    entry: str
+    container: Container
+    file_format: FileFormat
+    isolated: bool = field(kw_only=True)
 
     @classmethod
     def find(cls, path: Path, container: Container, file_format: FileFormat, *, isolated: bool) -> WeightsFile | None:
@@ -257,35 +194,30 @@ class WeightsFile:
         """The names of the shards; none for weights in a single file."""
         return () if self._map is None else self._map.shards
 
-    def open(self) -> Store:
+    def open(self) -> WeightsReader:
         """Open the weights."""
         if self._map is None:
-            return self._store(self.entry)
-        return ShardedStore(self._map, self._store, self._limits.objects)
+            return self._open_entry(self.entry)
+        return ShardedStore(self._map, self._open_entry, self.container.limits.objects)
 
-    def entry_of(self, path: str, store: Store) -> str:
+    def entry_of(self, path: str, store: WeightsReader) -> str:
         """Return the name of the file that contains an array: the weights file, or a shard."""
         return store.holder(path) if isinstance(store, ShardedStore) else self.entry
 
-    def open_raw(self, entry: str) -> RawFile:
-        """Open the weights file, or a shard, as bytes."""
-        file = self._container.open(entry)
-        return RawFile(file, file.seek(0, 2))
-
     @cached_property
     def _map(self) -> ShardMap | None:
+        limits = self.container.limits
         if not is_shard_map(self.entry):
             return None
-        return read_shard_map(self._container.read(self.entry, self._limits.text_size), self.entry, self._limits)
+        return read_shard_map(self.container.read(self.entry, limits.text_size), self.entry, limits)
 
-    def _store(self, entry: str, before: Store | None = None) -> Store:
+    def _open_entry(self, entry: str, before: WeightsReader | None = None) -> WeightsReader:
         """Open a weights file in place of another: one process reads all shards."""
         if isinstance(before, ChildStore):
             before.open(entry)
             return before
-        return ChildStore(self._path, entry, self._limits) if self._isolated else self._store_here(entry, before)
-
-    def _store_here(self, entry: str, before: Store | None = None) -> Store:
         if before is not None:
             before.close()
-        return LocalStore(self._container.open(entry), self._limits, self._format)
+        if self.isolated:
+            return ChildStore(self.path, entry, self.container.limits)
+        return self.file_format.reader(self.container.open(entry), self.container.limits)

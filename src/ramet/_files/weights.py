@@ -10,7 +10,6 @@ import difflib
 import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 from ramet._diff import InMemory
@@ -21,32 +20,9 @@ from ramet.errors import ModelFileError, UnknownPathError
 if TYPE_CHECKING:
     import numpy as np
 
-    from ramet._files.store import RawFile, Store
+    from ramet._files.formats import WeightsReader
 
 _BLOCK = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Statistics:
-    """Statistics of an array.
-
-    Attributes:
-        count: The number of values.
-        zeros: How many of them are zero.
-        nans: How many are NaN.
-        smallest: The smallest of the finite values; 0.0 if there are none.
-        largest: The largest of the finite values.
-        mean: The mean of the finite values.
-        deviation: The standard deviation of the finite values.
-    """
-
-    count: int
-    zeros: int
-    nans: int
-    smallest: float
-    largest: float
-    mean: float
-    deviation: float
 
 
 class ArrayOnDisk:
@@ -61,7 +37,7 @@ class ArrayOnDisk:
 
     @staticmethod
     def fits(spec: ArraySpec, size: int) -> bool:
-        """Return whether the array is inside a file of that many bytes."""
+        """Return whether the array is contiguous, and inside a file of that many bytes."""
         if spec.offset is None:
             return False
         end = spec.offset + math.prod(spec.shape) * _dtype_of(spec).itemsize
@@ -105,15 +81,15 @@ class Weights:
         arrays: The path in the weights file of each variable, by its path.
         listing: The contents of the weights file.
         open_store: Opens the weights file, when the first array is read.
-        open_raw: Opens the file that contains an array, as bytes; returns None if there is none to open.
+        open_raw: Opens the file that contains an array, as bytes.
     """
 
     def __init__(
         self,
         arrays: Mapping[str, str],
         listing: Listing,
-        open_store: Callable[[], Store],
-        open_raw: Callable[[str], RawFile | None] = lambda _: None,
+        open_store: Callable[[], WeightsReader],
+        open_raw: Callable[[str], IO[bytes]],
     ) -> None:
         self._arrays = dict(arrays)
         self._listing = listing
@@ -139,14 +115,17 @@ class Weights:
 
     def read(self, path: str) -> np.ndarray[Any, Any]:
         """Return the values of a variable."""
-        return self._open().read(self.array_path(path))
+        array = self._open().read(self.array_path(path))
+        spec = self.spec(path)
+        return array.view(_dtype_of(spec)) if spec.dtype == "bfloat16" else array
 
     def open(self, path: str) -> ArrayOnDisk | InMemory:
         """Return the values of a variable for reading in parts: from the disk, if they are contiguous there."""
         spec = self.spec(path)
-        raw = None if spec.refused or spec.offset is None else self._open_raw(self.array_path(path))
-        if raw is not None and ArrayOnDisk.fits(spec, raw.size):
-            return ArrayOnDisk(raw.file, spec)
+        if spec.offset is not None:
+            file = self._open_raw(self.array_path(path))
+            if ArrayOnDisk.fits(spec, file.seek(0, 2)):
+                return ArrayOnDisk(file, spec)
         return InMemory(self.read(path))
 
     def digest(self, path: str) -> str:
@@ -159,8 +138,8 @@ class Weights:
             digest.update(np.ascontiguousarray(part).view(np.uint8).data)
         return digest.hexdigest()
 
-    def statistics(self, path: str) -> Statistics:
-        """Return the statistics of a variable."""
+    def statistics(self, path: str) -> dict[str, float]:
+        """Return the number of values, zeros and NaNs, and the range, mean and deviation of the finite values."""
         import numpy as np
 
         zeros = nans = count = 0
@@ -179,10 +158,15 @@ class Weights:
                 spread += float(((finite - own) ** 2).sum() + (own - mean) ** 2 * count * finite.size / both)
                 mean += float((own - mean) * finite.size / both)
             count = both
-        size = math.prod(self.spec(path).shape)
-        if not count:
-            return Statistics(size, zeros, nans, 0.0, 0.0, 0.0, 0.0)
-        return Statistics(size, zeros, nans, smallest, largest, mean, math.sqrt(spread / count))
+        return {
+            "count": math.prod(self.spec(path).shape),
+            "zeros": zeros,
+            "nans": nans,
+            "smallest": smallest if count else 0.0,
+            "largest": largest if count else 0.0,
+            "mean": mean,
+            "deviation": math.sqrt(spread / count) if count else 0.0,
+        }
 
     def _parts(self, path: str) -> Iterator[np.ndarray[Any, Any]]:
         """Yield the values of a variable in parts that fit into a processor's cache."""

@@ -9,14 +9,17 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from ramet._files.container import CONFIG, Container, EntryProblem, check_readable
 from ramet._files.h5 import H5File
 from ramet._files.limits import Limits
-from ramet._files.listing import ArraySpec, Listing
+from ramet._files.listing import Listing
 from ramet._report import escape
 from ramet.errors import HostileFileError, ModelFileError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _ZIP = b"PK\x03\x04"
@@ -39,11 +42,11 @@ class WeightsReader(Protocol):
     def listing(self) -> Listing:
         """Return all groups and arrays, without their values."""
 
-    def read(self, path: str) -> tuple[ArraySpec, Any]:
-        """Return an array by its path in the file."""
+    def read(self, path: str) -> np.ndarray[Any, Any]:
+        """Return an array by its path in the file; bfloat16 as raw bytes, because numpy does not know it."""
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the reader, and the file that it was given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

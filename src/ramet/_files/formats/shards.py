@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ramet._files.container import DiskFiles, EntryProblem
-from ramet._files.formats.format import FileFormat
+from ramet._files.formats.format import FileFormat, WeightsReader
 from ramet._files.json_data import Json, describe_json, read_json
 from ramet._files.limits import Limits
 from ramet._files.listing import ArraySpec, Group, H5Problem, Listing
@@ -21,8 +21,6 @@ from ramet.errors import HostileFileError, ModelFileError
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from ramet._files.store import Store
 
 # The name of the map in the folder of a model.
 SHARD_MAP = "model.weights.json"
@@ -172,11 +170,13 @@ class ShardedStore:
         objects: The largest number of groups and arrays in all shards together.
     """
 
-    def __init__(self, shard_map: ShardMap, open_shard: Callable[[str, Store | None], Store], objects: int) -> None:
+    def __init__(
+        self, shard_map: ShardMap, open_shard: Callable[[str, WeightsReader | None], WeightsReader], objects: int
+    ) -> None:
         self._map = shard_map
         self._open_shard = open_shard
         self._most = objects
-        self._opened: tuple[str, Store] | None = None
+        self._opened: tuple[str, WeightsReader] | None = None
         self._holder: dict[str, str] = {}
 
     def listing(self) -> Listing:
@@ -209,7 +209,7 @@ class ShardedStore:
             self._opened[1].close()
             self._opened = None
 
-    def _shard(self, name: str) -> Store:
+    def _shard(self, name: str) -> WeightsReader:
         # Variables are read in the order of the model, which is that of the shards: one open shard is enough.
         if self._opened is None or self._opened[0] != name:
             before = None if self._opened is None else self._opened[1]
