@@ -7,10 +7,10 @@ process. Each file format is one module in `formats`.
 """
 
 from ramet._files.comparison import diff_files
+from ramet._files.container import private_copy
 from ramet._files.limits import Limits
 from ramet._files.model_file import ModelFile, read_archive
-from ramet._files.private_copy import private_copy, unsafe_file
-from ramet._files.scanner import Finding, ScanReport, judge_value, scan
+from ramet._files.scanner import Finding, ScanReport, judge_value, scan, unsafe_file
 from ramet._files.scanner.names import TORCH_OPTIMIZERS, is_known_name
 from ramet._files.show import FileListing, list_file
 

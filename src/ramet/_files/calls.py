@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from typing import TypeAlias
 
 from ramet._files.draft import DraftOp
 from ramet._files.json_data import Json, describe_json, misfit
 from ramet._files.limits import Limits
 from ramet._files.serialized import SerializedLayer, freeze_arguments, map_json, parse_shape
-from ramet._files.values import mask_kinds, output_values
-from ramet._graph import Argument, Call, FrozenDict, FrozenList, Op, Ref, Shape, call_id, refs
+from ramet._files.values import KnownTensor, mask_kinds, output_values
+from ramet._graph import Argument, Call, FrozenDict, FrozenList, Op, Ref, call_id, refs
 from ramet._report import escape
 from ramet.errors import HostileFileError, ModelFileError
 
@@ -56,7 +58,8 @@ def functional_calls(draft: DraftOp, layer: SerializedLayer, ops: dict[str, Op],
     calls: dict[str, Call] = {}
     for own_id, op_id in _sorted_calls(callees, arguments, layer):
         args, kwargs = arguments.get(own_id, ((), FrozenDict()))
-        values = output_values(ops[op_id], own_id, (args, kwargs), tensors, calls)
+        used = tensors.counts[own_id]
+        values = output_values(ops[op_id], own_id, (args, kwargs), used, tensors.known, calls)
         calls[own_id] = Call(own_id, op_id, args, kwargs, *values)
     for own_id, kinds in mask_kinds(tuple(calls.values()), ops).items():
         calls[own_id] = calls[own_id].with_changes(mask_kinds=kinds)
@@ -70,15 +73,15 @@ def sequential_calls(draft: DraftOp, ops: dict[str, Op], limits: Limits) -> Mode
     if not sequence or sequence[0].kind != "input":
         return None
     tensors = _Tensors({}, limits)
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     calls: dict[str, Call] = {}
     args: tuple[Argument, ...] = ()
     for item, following in itertools.zip_longest(sequence, sequence[1:]):
-        counts[item.id] = counts.get(item.id, 0) + 1
+        counts[item.id] += 1
         own_id = call_id(item.id, counts[item.id])
         if following is not None:
             tensors.note(Ref(own_id), _build_shape(following), None)
-        values = output_values(ops[item.id], own_id, (args, FrozenDict()), tensors, calls)
+        values = output_values(ops[item.id], own_id, args, 0, tensors.known, calls)
         calls[own_id] = Call(own_id, item.id, args, FrozenDict(), *values)
         results = tuple(Ref(own_id, number) for number in range(len(calls[own_id].outputs)))
         args = (results[0] if len(results) == 1 else FrozenList(results),)
@@ -169,21 +172,18 @@ class _Tensors:
     """The outputs of the calls of one model: their number, and the shapes and dtypes in the config.
 
     Attributes:
+        counts: The number of outputs of each call that are used.
         known: Shape and dtype of each tensor, as far as the config contains them.
     """
 
     def __init__(self, callees: dict[str, _Callee], limits: Limits) -> None:
         self._callees = callees
         self._limits = limits
-        self._counts: dict[str, int] = {}
-        self.known: dict[Ref, tuple[Shape | None, str | None]] = {}
+        self.counts: Counter[str] = Counter()
+        self.known: dict[Ref, KnownTensor] = {}
 
     def has_layer(self, name: str) -> bool:
         return name in self._callees
-
-    def count(self, call: str) -> int:
-        """Return the number of outputs of a call that are used."""
-        return self._counts.get(call, 0)
 
     def ref(self, history: Json, position: str, *, among_outputs: bool = False) -> Ref:
         """Return the output that `[layer, call, output]` names.
@@ -222,7 +222,7 @@ class _Tensors:
                 f"Cannot read the model: '{escape(position)}' in its config names output {output:,}.", path=position
             )
         ref = Ref(call_id(callee.draft.id, number + 1), output)
-        self._counts[ref.call] = max(self._counts.get(ref.call, 0), output + 1)
+        self.counts[ref.call] = max(self.counts[ref.call], output + 1)
         return ref
 
     def note(self, ref: Ref, shape: Json, dtype: Json) -> None:
@@ -266,22 +266,16 @@ def _read_structure(raw: Json, position: str, tensors: _Tensors) -> Argument:
 
 
 def _read_keras_3(raw: dict[str, Json], position: str, tensors: _Tensors) -> _Arguments:
-    args, kwargs = raw["args"], raw.get("kwargs")
-    if not isinstance(args, list):
-        raise misfit("a list of arguments", args, f"{position}.args")
-    if kwargs is None:
-        kwargs = {}
-    if not isinstance(kwargs, dict):
-        raise misfit("arguments by name", kwargs, f"{position}.kwargs")
-
     def ref_of(tensor: dict[str, Json]) -> Ref:
         ref = tensors.ref(tensor["keras_history"], position)
         tensors.note(ref, tensor.get("shape"), tensor.get("dtype"))
         return ref
 
+    args, kwargs = raw["args"], raw.get("kwargs")
     by_position = freeze_arguments(args, ref_of)
-    by_name = freeze_arguments(dict(kwargs), ref_of)
-    assert isinstance(by_position, FrozenList), "a list is frozen to a list"
+    if not isinstance(by_position, FrozenList):
+        raise misfit("a list of arguments", args, f"{position}.args")
+    by_name = freeze_arguments({} if kwargs is None else kwargs, ref_of)
     if not isinstance(by_name, FrozenDict):
         raise misfit("arguments by name", kwargs, f"{position}.kwargs")
     return by_position.items, by_name
@@ -319,8 +313,8 @@ def _read_keras_2(raw: Json, position: str, tensors: _Tensors) -> _Arguments:
 
 def _sorted_calls(
     callees: dict[str, _Callee], arguments: dict[str, _Arguments], layer: SerializedLayer
-) -> Sequence[tuple[str, str]]:
-    """Return the ids of all calls and of their ops in an order that can be run.
+) -> Iterator[tuple[str, str]]:
+    """Yield the ids of all calls and of their ops in an order that can be run.
 
     Producers come first, the calls of one op in the order they were made, otherwise in the order of the layers.
     """
@@ -333,23 +327,17 @@ def _sorted_calls(
             ranks[own_id] = (index, number, callee.draft.id)
             before[own_id] = {ref.call for ref in refs(arguments.get(own_id, ()))} | ({previous} if previous else set())
             previous = own_id
-    after: dict[str, list[str]] = {own_id: [] for own_id in ranks}
-    for own_id, needed in before.items():
-        for other in needed:
-            after[other].append(own_id)
-    missing = {own_id: len(needed) for own_id, needed in before.items()}
-    ready = [(ranks[own_id], own_id) for own_id, count in missing.items() if count == 0]
-    heapq.heapify(ready)
-    done: list[tuple[str, str]] = []
-    while ready:
-        (_, _, op_id), own_id = heapq.heappop(ready)
-        done.append((own_id, op_id))
-        for other in after[own_id]:
-            missing[other] -= 1
-            if missing[other] == 0:
-                heapq.heappush(ready, (ranks[other], other))
-    if len(done) < len(ranks):
+    sorter = TopologicalSorter(before)
+    try:
+        sorter.prepare()
+    except CycleError:
         raise ModelFileError(
             "Cannot read the model: its calls depend on each other in a cycle.", path=f"{layer.position}.config.layers"
-        )
-    return done
+        ) from None
+    ready: list[tuple[int, int, str, str]] = []
+    while sorter.is_active():
+        for own_id in sorter.get_ready():
+            heapq.heappush(ready, (*ranks[own_id], own_id))
+        _, _, op_id, own_id = heapq.heappop(ready)
+        sorter.done(own_id)
+        yield own_id, op_id

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import stat
 import struct
+import tempfile
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -169,6 +172,28 @@ def check_readable(path: Path) -> os.stat_result:
             path=str(path),
         )
     return found
+
+
+@contextlib.contextmanager
+def private_copy(path: Path) -> Iterator[Path]:
+    """Yield a copy of a file or folder, with the same name, in a private folder: the scanned file is the loaded file."""
+    check_readable(path)
+    with tempfile.TemporaryDirectory(prefix="ramet-") as folder:
+        target = Path(folder) / path.name
+        try:
+            if path.is_dir():
+                shutil.copytree(path, target, symlinks=True)
+            else:
+                shutil.copyfile(path, target)
+        except (OSError, shutil.Error) as error:
+            reason = getattr(error, "strerror", None) or str(error).partition("\n")[0][:200]
+            raise ModelFileError(
+                f"Cannot load '{escape(str(path))}': it could not be copied to '{folder}' for scanning and loading.",
+                found=escape(str(reason)),
+                fix="free some space there, or set TMPDIR to a folder with enough space.",
+                path=str(path),
+            ) from None
+        yield target
 
 
 def entry_problems(entries: Sequence[Entry], limits: Limits, container_size: int) -> Iterator[EntryProblem]:

@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from ramet._files.keras_layers import class_of_group, class_of_inner_layer, own_name, snake_case
+from ramet._files.keras_layers import class_of_group, class_of_inner_layer
 from ramet._files.listing import ArraySpec, Listing
+from ramet._files.scanner.names import own_name, snake_case
 from ramet._files.serialized import SerializedLayer, inner_layers
 from ramet._graph import OpKind
 

@@ -15,9 +15,9 @@ from typing import TypeAlias
 from ramet._files.calls import is_history
 from ramet._files.draft import UNKNOWN, DraftOp
 from ramet._files.json_data import Json, items_of
-from ramet._files.keras_layers import LAYERS, class_inside
+from ramet._files.keras_layers import class_inside
 from ramet._files.listing import ArraySpec, Listing
-from ramet._files.scanner.names import is_class_name
+from ramet._files.scanner.names import is_class_name, layer_classes
 from ramet._graph import fold
 from ramet._report import escape
 from ramet.errors import ModelFileError
@@ -225,7 +225,7 @@ def _layer(fields: dict[str, Json], *, is_old: bool) -> dict[str, Json]:
         return {**fields, **names, "config": _unwrapped(config) if is_old else config}
     if class_name == "Sequential":
         return {**fields, "module": "keras", "registered_name": None, "config": _sequence(config)}
-    if class_name not in LAYERS or not isinstance(config, dict):
+    if class_name not in layer_classes() or not isinstance(config, dict):
         return fields
     return {**fields, "module": "keras.layers", "registered_name": None, "config": _settings(class_name, config)}
 

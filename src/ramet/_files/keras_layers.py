@@ -6,42 +6,13 @@ class and its config; for all others, or if the count does not match, a variable
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from ramet._files.json_data import Json
-
-LAYERS = frozenset(
-    """
-    Activation ActivityRegularization AdaptiveAveragePooling1D AdaptiveAveragePooling2D AdaptiveAveragePooling3D
-    AdaptiveMaxPooling1D AdaptiveMaxPooling2D AdaptiveMaxPooling3D Add AdditiveAttention AlphaDropout Attention AugMix
-    AutoContrast Average AveragePooling1D AveragePooling2D AveragePooling3D AvgPool1D AvgPool2D AvgPool3D
-    BatchNormalization BatchNormalizationV1 Bidirectional CategoryEncoding CenterCrop Concatenate
-    ContrastLimitedAdaptiveHistogramEqualization Conv1D Conv1DTranspose Conv2D Conv2DTranspose Conv3D Conv3DTranspose
-    ConvLSTM1D ConvLSTM2D ConvLSTM3D ConvLSTMCell Convolution1D Convolution1DTranspose Convolution2D
-    Convolution2DTranspose Convolution3D Convolution3DTranspose Cropping1D Cropping2D Cropping3D CuDNNGRU CuDNNLSTM
-    CutMix Dense DepthwiseConv1D DepthwiseConv2D Discretization Dot Dropout ELU EinsumDense Embedding Equalization
-    FeatureSpace Flatten FlaxLayer GRU GRUCell GaussianDropout GaussianNoise GlobalAveragePooling1D
-    GlobalAveragePooling2D GlobalAveragePooling3D GlobalAvgPool1D GlobalAvgPool2D GlobalAvgPool3D GlobalMaxPool1D
-    GlobalMaxPool2D GlobalMaxPool3D GlobalMaxPooling1D GlobalMaxPooling2D GlobalMaxPooling3D GroupNormalization
-    GroupQueryAttention GroupedQueryAttention HashedCrossing Hashing Identity InputLayer IntegerLookup JaxLayer LSTM
-    LSTMCell Lambda Layer LayerNormalization LeakyReLU Masking MaxNumBoundingBoxes MaxPool1D MaxPool2D MaxPool3D
-    MaxPooling1D MaxPooling2D MaxPooling3D Maximum MelSpectrogram Minimum MixUp MultiHeadAttention Multiply
-    Normalization PReLU Permute Pipeline RMSNormalization RNN RandAugment RandomBrightness RandomColorDegeneration
-    RandomColorJitter RandomContrast RandomCrop RandomElasticTransform RandomErasing RandomFlip RandomGaussianBlur
-    RandomGrayscale RandomHeight RandomHue RandomInvert RandomPerspective RandomPosterization RandomRotation
-    RandomSaturation RandomSharpness RandomShear RandomTranslation RandomWidth RandomZoom ReLU RepeatVector Rescaling
-    Reshape Resizing ReversibleEmbedding STFTSpectrogram SeparableConv1D SeparableConv2D SeparableConvolution1D
-    SeparableConvolution2D SimpleRNN SimpleRNNCell Softmax Solarization SpatialDropout1D SpatialDropout2D
-    SpatialDropout3D SpectralNormalization StackedRNNCells StringLookup Subtract TFSMLayer TextVectorization
-    ThresholdedReLU TimeDistributed TorchModuleWrapper UnitNormalization UpSampling1D UpSampling2D UpSampling3D Wrapper
-    ZeroPadding1D ZeroPadding2D ZeroPadding3D
-    """.split()  # noqa: SIM905  # a list of quoted names would be four times as long
-)
-
-# Classes that Keras exports under a name that is not their own.
-_OWN_NAMES = {"GroupQueryAttention": "GroupedQueryAttention"}
+from ramet._files.scanner.names import layer_classes, snake_case
 
 _ATTENTION = {
     "_dropout_layer": "Dropout",
@@ -61,21 +32,6 @@ _INNER_LAYERS: dict[str, dict[str, str]] = {
 }
 
 
-def own_name(class_name: str) -> str:
-    """Return the name that a class gives itself, which configs do not always contain."""
-    return _OWN_NAMES.get(class_name, class_name)
-
-
-def snake_case(class_name: str) -> str:
-    """Return the name that Keras derives from the name of a class."""
-    name = re.sub(r"\W+", "", own_name(class_name))
-    name = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
-    return re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
-
-
-_BY_GROUP = {snake_case(name): name for name in sorted(LAYERS | {"Functional", "Sequential"})}
-
-
 def class_of_inner_layer(owner: str, attribute: str) -> str | None:
     """Return the class of the layer that one of Keras' own layers keeps in an attribute, or None if it is unknown."""
     return _INNER_LAYERS.get(owner, {}).get(attribute)
@@ -88,7 +44,13 @@ def class_inside(owner: str) -> str | None:
 
 def class_of_group(group: str) -> str | None:
     """Return the class after which a weights file names an item of a list: Dense for `dense_3`; None for others."""
-    return _BY_GROUP.get(group) or _BY_GROUP.get(re.sub(r"_\d+$", "", group))
+    names = _class_names()
+    return names.get(group) or names.get(re.sub(r"_\d+$", "", group))
+
+
+@functools.cache
+def _class_names() -> dict[str, str]:
+    return {snake_case(name): name for name in sorted(layer_classes() | {"Functional", "Sequential"})}
 
 
 # Names of variables.

@@ -6,68 +6,67 @@ nowhere, so it is inferred from class and config where possible.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
-from ramet._files.json_data import Json
 from ramet._files.serialized import parse_shape
-from ramet._graph import Argument, Call, Graph, MaskKind, Op, Ref, Shape, Value, freeze, refs, thaw
+from ramet._graph import Argument, Call, FrozenDict, FrozenList, MaskKind, Op, Ref, Shape, Value, map_leaves, refs, thaw
 from ramet._report import escape
 from ramet.errors import ModelFileError
+
+# Shape and dtype of a tensor, as far as a config contains them.
+KnownTensor: TypeAlias = tuple[Shape | None, str | None]
 
 UNKNOWN_DTYPE = "unknown"
 _BATCH_KEYS = ("batch_shape", "batch_input_shape")
 
 
-class _KnownTensors(Protocol):
-    """Shapes and dtypes of tensors in a config."""
-
-    known: dict[Ref, tuple[Shape | None, str | None]]
-
-    def count(self, call: str) -> int:
-        """Return the number of outputs of a call that are used."""
-
-
 def output_values(
-    op: Op, call: str, arguments: tuple[Argument, ...], tensors: _KnownTensors, before: Mapping[str, Call]
+    op: Op,
+    call: str,
+    arguments: tuple[Argument, ...],
+    used: int,
+    known: Mapping[Ref, KnownTensor],
+    before: Mapping[str, Call],
 ) -> tuple[tuple[Value, ...], Argument]:
-    """Return the outputs of a call, and how they are nested; `before` are the calls before this one, by id."""
+    """Return the outputs of a call, and how they are nested.
+
+    Args:
+        op: The op that is called.
+        call: The id of the call.
+        arguments: The arguments of the call.
+        used: The number of its outputs that are used.
+        known: What the config contains about tensors.
+        before: The calls before this one, by id.
+    """
     if op.kind == "input":
         return (_input_value(op),), 0
-    inner = op.graph if op.graph is not None and op.graph.calls else None
-    count = max(tensors.count(call), 1) if inner is None else sum(1 for _ in refs(inner.outputs))
-    if tensors.count(call) > count:
+    inside = None
+    if op.graph is not None and op.graph.calls:
+        inside = [op.graph.value(ref) for ref in refs(op.graph.outputs)]
+    count = max(used, 1) if inside is None else len(inside)
+    if used > count:
         raise ModelFileError(
-            f"Cannot read the model: output {tensors.count(call) - 1} of '{escape(op.id)}' is used, but it has {count}.",
-            path=op.id,
+            f"Cannot read the model: output {used - 1} of '{escape(op.id)}' is used, but it has {count}.", path=op.id
         )
     inputs = [_value_at(ref, before) for ref in refs(arguments)]
-    found = tuple(_value(op, Ref(call, number), count, inputs, tensors) for number in range(count))
-    if inner is None:
-        return found, 0 if count == 1 else freeze(list(range(count)))
-    numbers = iter(range(count))
-    return _with_inner(found, inner), freeze(thaw(inner.outputs, lambda _: next(numbers)))
-
-
-def _value(op: Op, ref: Ref, count: int, inputs: list[Value], tensors: _KnownTensors) -> Value:
-    shape, dtype = tensors.known.get(ref, (None, None))
-    if count == 1:
-        shape = _infer_shape(op, [value.shape for value in inputs]) if shape is None else shape
-        dtype = _infer_dtype(op, [value.dtype for value in inputs]) if dtype is None else dtype
-    # The shape may stay None: the file need not contain that of an output that no call uses.
-    return Value(shape, dtype or UNKNOWN_DTYPE)
-
-
-def _with_inner(values: tuple[Value, ...], inner: Graph) -> tuple[Value, ...]:
-    """Complete the outputs of a nested model with what is known about them inside."""
-    result = []
-    for value, ref in zip(values, refs(inner.outputs), strict=True):
-        own = inner.value(ref)
-        shape = own.shape if value.shape is None else value.shape
-        dtype = own.dtype if value.dtype == UNKNOWN_DTYPE else value.dtype
-        result.append(value.with_changes(shape=shape, dtype=dtype))
-    return tuple(result)
+    values = []
+    for number in range(count):
+        shape, dtype = known.get(Ref(call, number), (None, None))
+        if count == 1:
+            shape = _infer_shape(op, [value.shape for value in inputs]) if shape is None else shape
+            dtype = _infer_dtype(op, [value.dtype for value in inputs]) if dtype is None else dtype
+        if inside is not None:
+            shape = inside[number].shape if shape is None else shape
+            dtype = inside[number].dtype if dtype in (None, "", UNKNOWN_DTYPE) else dtype
+        # The shape may stay None: the file need not contain that of an output that no call uses.
+        values.append(Value(shape, dtype or UNKNOWN_DTYPE))
+    if op.graph is None or inside is None:
+        return tuple(values), 0 if count == 1 else FrozenList(tuple(range(count)))
+    numbers = itertools.count()
+    return tuple(values), map_leaves(op.graph.outputs, lambda leaf: next(numbers) if isinstance(leaf, Ref) else leaf)
 
 
 def _value_at(ref: Ref, before: Mapping[str, Call]) -> Value:
@@ -76,8 +75,8 @@ def _value_at(ref: Ref, before: Mapping[str, Call]) -> Value:
 
 
 def _input_value(op: Op) -> Value:
-    config: Json = {} if op.config is None else {str(key): thaw(item) for key, item in op.config.pairs}
-    shape = next((parse_shape(config[key]) for key in _BATCH_KEYS if key in config), None)
+    config = op.config or FrozenDict()
+    shape = next((parse_shape(thaw(config.get(key))) for key in _BATCH_KEYS if key in config), None)
     dtype = config.get("dtype")
     return Value(
         shape,
@@ -170,9 +169,8 @@ def _infer_shape(op: Op, inputs: Sequence[Shape | None]) -> Shape | None:
     known = [shape for shape in inputs if shape is not None]
     if rule is None or op.config is None or not known or len(known) < len(inputs):
         return None
-    config = {str(key): thaw(item) for key, item in op.config.pairs}
     try:
-        found = rule(known, config)
+        found = rule(known, thaw(op.config))
     except (ArithmeticError, IndexError, KeyError, TypeError, ValueError):  # a config may contain anything
         return None
     return found if found is not None and all(map(_is_size, found)) else None

@@ -4,7 +4,7 @@
 of a recipe. The rules are in `rules/`, one file per topic; `rule.py` defines what a rule is.
 """
 
-from ramet._files.scanner.finding import Finding, ScanReport, Severity, Verdict
+from ramet._files.scanner.finding import Finding, ScanReport, unsafe_file
 from ramet._files.scanner.walk import judge_value, scan
 
-__all__ = ["Finding", "ScanReport", "Severity", "Verdict", "judge_value", "scan"]
+__all__ = ["Finding", "ScanReport", "judge_value", "scan", "unsafe_file"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Literal, TypeAlias
 
-from ramet._report import Cell, Code, Document, Result, Row, Section, Style, json_text
+from ramet._report import Cell, Code, Document, Result, Row, Section, Style, escape, joined, json_text
+from ramet.errors import UnsafeFileError
 
 Severity: TypeAlias = Literal["unsafe", "trust", "note"]
 Verdict: TypeAlias = Literal["safe", "needs trust", "unsafe"]
@@ -51,25 +53,19 @@ class Finding(Result):
         return f"{self.severity} at '{self.path or self.place}': {self.what}"
 
     def __report__(self) -> Document:
-        return Document(self._title, (Section(rows=self._rows),), style=_STYLES[self.severity])
+        section = self.section()
+        return Document(section.title, (Section(rows=section.rows),), style=section.style)
 
     def section(self) -> Section:
         """Return the finding as a section of the report on the whole file."""
-        return Section(self._title, self._rows, style=_STYLES[self.severity])
-
-    @property
-    def _title(self) -> str:
-        return f"{self.severity}: {self.what}"
-
-    @property
-    def _rows(self) -> tuple[Row, ...]:
         place: Cell = (Code(self.path), "  (", Code(self.place), ")") if self.path else Code(self.place)
         rows: list[tuple[str, Cell]] = [("where:", place), ("effect:", self.effect)]
         if self.safe_mode:
             rows.append(("safe_mode:", self.safe_mode))
         if self.advisories:
             rows.append(("similar to:", ", ".join(self.advisories)))
-        return tuple(Row(row) for row in rows)
+        title = f"{self.severity}: {self.what}"
+        return Section(title, tuple(Row(row) for row in rows), style=_STYLES[self.severity])
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -97,9 +93,7 @@ class ScanReport(Result):
         "unsafe": the file contains code, opens other files, or is built to do harm.
         """
         severities = {finding.severity for finding in self.findings}
-        if "unsafe" in severities:
-            return "unsafe"
-        return "needs trust" if "trust" in severities else "safe"
+        return "unsafe" if "unsafe" in severities else "needs trust" if "trust" in severities else "safe"
 
     def to_json(self) -> str:
         """Return the report as JSON: `{"ramet": "scan", "version": 1, ...}`.
@@ -128,3 +122,13 @@ class ScanReport(Result):
 def worst_first(findings: list[Finding]) -> tuple[Finding, ...]:
     """Return the findings sorted by severity, otherwise in the order they were found, without duplicates."""
     return tuple(sorted(dict.fromkeys(findings), key=lambda finding: _ORDER.index(finding.severity)))
+
+
+def unsafe_file(path: Path, findings: Sequence[Finding], fix: str) -> UnsafeFileError:
+    """Return the error for a file with findings, of which the worst is the first."""
+    return UnsafeFileError(
+        f"Cannot load '{escape(path.name)}': it is not known to be safe.",
+        found=joined([escape(finding.what) for finding in findings], 1),
+        fix=fix,
+        path=findings[0].path or findings[0].place,
+    )

@@ -1,7 +1,7 @@
 """The names of classes and functions that a model file may contain, resolved as Keras resolves them.
 
 The names of Keras itself are data (`keras_names.json`, written by `tools/keras_names.py` and compared with the installed
-Keras by a test). They are read when the first name is looked up.
+Keras by a test), and so are those of TensorFlow (`tensorflow_names.json`). They are read when the first is looked up.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import builtins
 import functools
 import json
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-
-from ramet._files.keras_layers import snake_case
+from typing import Any
 
 KERAS_PACKAGES = frozenset({"keras", "tf_keras"})
 # Packages that Keras itself imports when a config names them.
@@ -28,48 +28,12 @@ _SHORT_NAMES = frozenset(
     min_max_norm non_neg unit_norm maxnorm nonneg unitnorm orthogonal auto none swish gaussian laplacian
     """.split()  # noqa: SIM905  # reads better than quoted names
 )
-# TensorFlow functions that functional models of Keras 2 contain as layers. None of them reads, writes or calls anything.
-_OPERATIONS = frozenset(
-    """
-    abs acos acosh add add_n argmax argmin argsort asin asinh atan atan2 atanh batch_to_space batch_to_space_nd
-    bitcast boolean_mask broadcast_to cast clip_by_norm clip_by_value complex concat constant convert_to_tensor cos
-    cosh cumsum debugging.assert_all_finite debugging.check_numerics div divide dtypes.complex dynamic_partition
-    dynamic_stitch edit_distance eig eigvals einsum ensure_shape equal exp expand_dims eye fill fingerprint floor
-    floor_div gather gather_nd greater greater_equal histogram_fixed_width identity identity_n io.decode_base64
-    io.decode_bmp io.decode_compressed io.decode_csv io.decode_gif io.decode_image io.decode_jpeg io.decode_png
-    io.decode_raw less less_equal linspace logical_and logical_not logical_or matmul matrix_square_root maximum
-    meshgrid minimum multiply negative norm not_equal one_hot ones ones_like pad parallel_stack pow range rank
-    realdiv reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod reduce_sum repeat
-    reshape reverse reverse_sequence roll round saturate_cast scalar_mul scatter_nd searchsorted sequence_mask shape
-    shape_n sigmoid sign sin sinh size slice sort space_to_batch space_to_batch_nd split sqrt square squeeze stack
-    stop_gradient strided_slice subtract tan tanh tensor_scatter_nd_add tensor_scatter_nd_max tensor_scatter_nd_min
-    tensor_scatter_nd_sub tensor_scatter_nd_update tensordot tile transpose truediv truncatediv truncatemod unique
-    unique_with_counts unravel_index unstack where zeros zeros_like
-    """.split()  # noqa: SIM905  # reads better than quoted names
+# Classes that Keras exports under a name that is not their own.
+_OWN_NAMES = {"GroupQueryAttention": "GroupedQueryAttention"}
+_MORE_LAYERS = frozenset(
+    {"BatchNormalizationV1", "ConvLSTMCell", "CuDNNGRU", "CuDNNLSTM", "FeatureSpace", "GroupedQueryAttention"}
 )
-# Functions of the backend module of Keras 2 that only compute.
-_BACKEND = frozenset(
-    """
-    abs all any arange argmax argmin batch_dot batch_flatten batch_normalization bias_add binary_crossentropy cast
-    categorical_crossentropy clip concatenate constant conv1d conv2d conv2d_transpose conv3d cos cumprod cumsum
-    depthwise_conv2d dot dropout elu equal exp expand_dims eye flatten gather greater greater_equal hard_sigmoid
-    in_top_k l2_normalize less less_equal log max maximum mean min minimum not_equal one_hot ones_like
-    permute_dimensions pool2d pool3d pow prod random_bernoulli random_binomial random_normal random_uniform relu
-    repeat repeat_elements reshape resize_images resize_volumes reverse round separable_conv2d shape sigmoid sign
-    sin softmax softplus softsign sparse_categorical_crossentropy spatial_2d_padding spatial_3d_padding sqrt square
-    squeeze stack std stop_gradient sum switch tanh temporal_padding tile transpose truncated_normal var zeros_like
-    """.split()  # noqa: SIM905  # reads better than quoted names
-)
-# Properties and methods of ragged and sparse tensors.
-_MEMBERS = frozenset(
-    """
-    bounding_shape dense_shape dtype flat_values from_nested_row_lengths from_nested_row_splits from_row_lengths
-    from_row_limits from_row_splits from_row_starts from_sparse from_tensor from_uniform_row_length
-    from_value_rowids indices nested_flat_values nested_row_lengths nested_row_splits nested_value_rowids nrows
-    row_lengths row_limits row_splits row_starts shape to_sparse to_tensor uniform_row_length value_rowids values
-    with_flat_values with_values
-    """.split()  # noqa: SIM905  # reads better than quoted names
-)
+_NO_LAYERS = frozenset({"AbstractRNNCell", "DenseFeatures", "InputSpec", "LocallyConnected1D", "LocallyConnected2D"})
 # Classes of TensorFlow that describe a tensor, as files name them.
 _TENSOR_TYPES = frozenset(
     {
@@ -83,12 +47,13 @@ _TENSOR_TYPES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class KerasNames:
-    """The names in Keras.
+    """The names in Keras, and in the parts of TensorFlow that models of Keras 2 contain.
 
     Attributes:
         classes: Classes with their modules: `keras.layers.Dense`.
         functions: Functions with their modules: `keras.activations.relu`.
-        tensorflow: Functions of TensorFlow that only compute: `math.multiply`.
+        tensorflow: Functions of TensorFlow that only compute: `math.multiply`, `concat`, `keras.backend.relu`.
+        tensor_members: Properties and methods of tensors that only compute: `row_lengths`, `to_tensor`.
         class_names: Classes without a module, as Keras 2 writes them: `Dense`.
         short_names: Everything that users may pass to Keras as a string: "relu", "GlorotUniform", "adam", "mse".
         no_classes: What the reader of `.h5` files finds among the layers besides classes: `deserialize`.
@@ -97,19 +62,27 @@ class KerasNames:
     classes: frozenset[str]
     functions: frozenset[str]
     tensorflow: frozenset[str]
+    tensor_members: frozenset[str]
     class_names: frozenset[str]
     short_names: frozenset[str]
     no_classes: frozenset[str]
 
 
 @functools.cache
+def _read(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+    return found
+
+
+@functools.cache
 def keras_names() -> KerasNames:
     """Return the names in all supported releases of Keras."""
-    data = json.loads(Path(__file__).with_name("keras_names.json").read_text(encoding="utf-8"))
+    data, by_hand = _read("keras_names.json"), _read("tensorflow_names.json")
     classes, functions, tensorflow = (
         frozenset(f"{module}.{name}" for module, names in data[kind].items() for name in names.split())
         for kind in ("classes", "functions", "tensorflow")
     )
+    in_backend = frozenset(f"keras.backend.{name}" for name in by_hand["backend"].split())
     class_names = frozenset(name.rpartition(".")[2] for name in classes) | {"Policy", "PolicyV1"}
     of_models = ("keras.activations", "keras.losses", "keras.metrics")
     function_names = frozenset(name for module in of_models for name in data["functions"][module].split())
@@ -117,11 +90,30 @@ def keras_names() -> KerasNames:
     return KerasNames(
         classes,
         functions,
-        tensorflow,
+        tensorflow | in_backend | frozenset(by_hand["functions"].split()),
+        frozenset(by_hand["members"].split()),
         class_names,
         function_names | _SHORT_NAMES | class_names | lower,
         frozenset(data["legacy"].split()) - class_names,
     )
+
+
+@functools.cache
+def layer_classes() -> frozenset[str]:
+    """Return the layers of Keras 3, and those of Keras 2 that have become others."""
+    return (frozenset(_read("keras_names.json")["classes"]["keras.layers"].split()) | _MORE_LAYERS) - _NO_LAYERS
+
+
+def own_name(class_name: str) -> str:
+    """Return the name that a class gives itself, which configs do not always contain."""
+    return _OWN_NAMES.get(class_name, class_name)
+
+
+def snake_case(class_name: str) -> str:
+    """Return the name that Keras derives from the name of a class."""
+    name = re.sub(r"\W+", "", own_name(class_name))
+    name = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
+    return re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
 
 
 def is_class(module: str, name: str) -> bool:
@@ -150,15 +142,12 @@ def is_no_class_of_keras(name: str) -> bool:
 
 
 def is_tensorflow_operation(name: str) -> bool:
-    """Return whether a function of TensorFlow only computes: `math.multiply`, `concat`, `__operators__.getitem`."""
-    own = name.removeprefix("compat.v1.")
-    in_backend = own.startswith("keras.backend.") and own.removeprefix("keras.backend.") in _BACKEND
-    return own in _OPERATIONS or own in keras_names().tensorflow or in_backend
-
-
-def is_tensor_member(name: str) -> bool:
-    """Return whether a property or method of tensors only computes: `row_lengths`, `to_tensor`."""
-    return name in _MEMBERS
+    """Return whether a function of TensorFlow, or a member of its tensors, only computes: `math.multiply`, `to_tensor`."""
+    names = keras_names()
+    return (
+        name.removeprefix("compat.v1.") in names.tensorflow
+        or name.removeprefix("RaggedTensor.") in names.tensor_members
+    )
 
 
 def is_tensor_type(module: str, name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ramet._files.scanner.finding import Finding
-from ramet._files.scanner.names import is_tensor_member, is_tensorflow_operation
+from ramet._files.scanner.names import is_tensorflow_operation
 from ramet._files.scanner.rule import ConfigValue, Rule
 from ramet._report import abbreviate
 
@@ -37,7 +37,7 @@ def _tensorflow_function(value: ConfigValue) -> Iterator[Finding]:
     config = value.settings
     parts = [config[key] for key in ("function", "cls_symbol", "method_name", "attr_name") if key in config]
     name = ".".join(parts) if all(isinstance(part, str) for part in parts) else ""
-    if name and (is_tensorflow_operation(name) or is_tensor_member(name.removeprefix("RaggedTensor."))):
+    if is_tensorflow_operation(name):
         return
     yield value.finding(
         "trust",
