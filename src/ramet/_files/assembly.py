@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from ramet._files.calls import functional_calls, sequential_calls
 from ramet._files.draft import DraftOp, WeightTree, draft_ops
@@ -106,20 +106,19 @@ def _graph(draft: DraftOp, ops: dict[int, Op], limits: Limits) -> Graph:
     called = {child.id: ops[id(child)] for child in draft.called}
     extras = tuple(ops[id(child)] for child in draft.extras)
     layer = draft.layer
+    found = None
+    kind: Literal["functional", "sequential", "subclassed"] = "subclassed"
     if layer is not None and layer.is_functional:
+        kind = "functional"
         found = functional_calls(draft, layer, called, limits)
-        idle = tuple(op for op in called.values() if op.id in found.idle)
-        busy = tuple(op for op in called.values() if op.id not in found.idle)
-        return Graph(
-            draft.name, draft.class_name, "functional", busy, found.calls, found.inputs, found.outputs, idle + extras
-        )
-    held = tuple(called.values())
-    if layer is None or not layer.is_sequential:
-        return Graph(draft.name, draft.class_name, "subclassed", held, extras=extras)
-    row = sequential_calls(draft, called, limits)
-    if row is None:
-        return Graph(draft.name, draft.class_name, "sequential", held, extras=extras)
-    return Graph(draft.name, draft.class_name, "sequential", held, row.calls, row.inputs, row.outputs, extras)
+    elif layer is not None and layer.is_sequential:
+        kind = "sequential"
+        found = sequential_calls(draft, called, limits)
+    if found is None:
+        return Graph(draft.name, draft.class_name, kind, tuple(called.values()), extras=extras)
+    busy = tuple(op for op in called.values() if op.id not in found.idle)
+    idle = tuple(op for op in called.values() if op.id in found.idle)
+    return Graph(draft.name, draft.class_name, kind, busy, found.calls, found.inputs, found.outputs, idle + extras)
 
 
 def _settings(layer: SerializedLayer) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TypeAlias
 
 from ramet._files.draft import DraftOp
-from ramet._files.json_data import Json, describe_json, misfit
+from ramet._files.json_data import Json, describe_json, misfit, walk_json
 from ramet._files.limits import Limits
 from ramet._files.serialized import SerializedLayer, freeze_arguments, map_json, parse_shape
 from ramet._files.values import KnownTensor, mask_kinds, output_values
@@ -150,19 +150,13 @@ def _find_first_numbers(callees: dict[str, _Callee], layer: SerializedLayer) -> 
 
     Every call leads to an output, so the highest number anywhere is that of the last call.
     """
-    waiting: list[Json] = [
-        raw for callee in callees.values() for raw, _ in _inbound(callee.draft) if isinstance(raw, list)
-    ]
-    if not waiting:
+    calls = [raw for callee in callees.values() for raw, _ in _inbound(callee.draft) if isinstance(raw, list)]
+    if not calls:
         return
-    waiting.append(layer.setting("output_layers"))
     highest: dict[str, int] = {}
-    while waiting:
-        item = waiting.pop()
+    for item in walk_json([*calls, layer.setting("output_layers")]):
         if is_history(item):
             highest[item[0]] = max(highest.get(item[0], 0), item[1])
-        if isinstance(item, dict | list):
-            waiting += item.values() if isinstance(item, dict) else item
     for name, callee in callees.items():
         if callee.draft.kind == "model":
             callee.first = callee.offset = 1 if highest.get(name) == callee.calls else 0

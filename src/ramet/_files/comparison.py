@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from typing import IO
 
 from ramet._diff import ABSENT, Change, Diff, Kind, compare_weights, diff_graphs, differences, equal
-from ramet._files.json_data import Json, items_of
+from ramet._files.json_data import Json, map_objects, walk_json
 from ramet._files.model_file import ModelFile
 from ramet._files.serialized import map_json
 from ramet._files.weights import Weights
-from ramet._graph import Argument, FrozenDict, fold, freeze, freeze_dict
+from ramet._graph import Argument, FrozenDict, freeze, freeze_dict
 
 _BLOCK = 1 << 20
 # The largest text whose first changed line is searched for.
@@ -123,20 +123,20 @@ def _compare_metadata(before: ModelFile, after: ModelFile) -> list[Change]:
 
 
 def _compare_members(before: ModelFile, after: ModelFile) -> Iterator[Change]:
-    old, new = ({entry.name: entry for entry in file.members} for file in (before, after))
-    for name in sorted({*old, *new}):
-        if name in old and name in new:
+    old, new = ({entry.name for entry in file.members} for file in (before, after))
+    for name in sorted(old | new):
+        if name not in new:
+            with before.open_member(name) as file:
+                yield Change("file", name, None, "content", old=_facts(file))
+        elif name not in old:
+            with after.open_member(name) as file:
+                yield Change("file", None, name, "content", new=_facts(file))
+        else:
             with before.open_member(name) as ours, after.open_member(name) as theirs:
-                if old[name].size != new[name].size or not _same_bytes(ours, theirs):
+                if not _same_bytes(ours, theirs):
                     facts = _facts(ours), _facts(theirs)
                     measure = freeze_dict(_first_line(ours, theirs))
                     yield Change("file", name, name, "content", *facts, measure)
-        elif name in old:
-            with before.open_member(name) as file:
-                yield Change("file", name, None, "content", old=_facts(file))
-        else:
-            with after.open_member(name) as file:
-                yield Change("file", None, name, "content", new=_facts(file))
 
 
 def _same_bytes(one: IO[bytes], other: IO[bytes]) -> bool:
@@ -150,11 +150,8 @@ def _same_bytes(one: IO[bytes], other: IO[bytes]) -> bool:
 
 def _facts(file: IO[bytes]) -> Argument:
     file.seek(0)
-    digest, size = hashlib.sha256(), 0
-    while block := file.read(_BLOCK):
-        digest.update(block)
-        size += len(block)
-    return freeze({"size": size, "sha256": digest.hexdigest()})
+    digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+    return freeze({"size": file.tell(), "sha256": digest})
 
 
 def _first_line(one: IO[bytes], other: IO[bytes]) -> dict[str, object]:
@@ -259,13 +256,10 @@ def _compare_configs(before: ModelFile, after: ModelFile, *, explained: bool) ->
 
 def _shares_settings(file: ModelFile) -> bool:
     """Return whether layers in a file share initializers or other settings that the user passed as one object."""
-    waiting: list[Json] = [file.config, file.training_config]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, dict) and "shared_object_id" in item and _is_setting(item) and not _is_policy(item):
-            return True
-        waiting.extend(items_of(item) or ())
-    return False
+    return any(
+        isinstance(item, dict) and "shared_object_id" in item and _is_setting(item) and not _is_policy(item)
+        for item in walk_json([file.config, file.training_config])
+    )
 
 
 def _not_in_graph(layer: dict[str, Json]) -> Argument:
@@ -279,29 +273,19 @@ def _not_in_graph(layer: dict[str, Json]) -> Argument:
 
 
 def _frozen(config: Json) -> Argument:
-    return map_json(_renumbered(config), lambda _: False, lambda item: item)
-
-
-def _renumbered(config: Json) -> Json:
-    """Number shared objects in the order of the config: the original numbers differ from one save to the next."""
+    """Freeze a config, with shared objects numbered in its order: the original numbers differ from one save to the next."""
     numbers: dict[object, int] = {}
-    waiting: list[Json] = [config]
-    while waiting:
-        item = waiting.pop()
+    for item in walk_json(config):
         if isinstance(item, dict) and type(item.get("shared_object_id")) is int and not _is_setting(item):
             numbers.setdefault(item["shared_object_id"], len(numbers))
-        waiting.extend(reversed(list(items_of(item) or ())))
 
-    def join(item: Json, done: list[Json]) -> Json:
-        if not isinstance(item, dict):
-            return done if isinstance(item, list) else item
-        kept = dict(zip(item, done, strict=True))
-        if type(item.get("shared_object_id")) is int:
-            number = kept.pop("shared_object_id")
-            kept |= {} if _is_setting(item) else {"shared object": numbers[number]}
-        return kept
+    def renumber(fields: dict[str, Json]) -> Json:
+        if type(fields.get("shared_object_id")) is int:
+            number = fields.pop("shared_object_id")
+            fields |= {} if _is_setting(fields) else {"shared object": numbers[number]}
+        return fields
 
-    return fold(config, items_of, join)
+    return map_json(map_objects(config, renumber))
 
 
 def _is_setting(value: dict[str, Json]) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias
 
 from ramet._files.limits import Limits
+from ramet._graph import fold
 from ramet._report import escape
 from ramet.errors import HostileFileError, ModelFileError, OutOfBudgetError
 
@@ -52,6 +53,26 @@ def items_of(value: Json) -> Iterable[Json] | None:
     return value if isinstance(value, list) else None
 
 
+def walk_json(value: Json) -> Iterator[Json]:
+    """Yield a value and everything inside it, in the order of the file."""
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        yield item
+        waiting.extend(reversed(list(items_of(item) or ())))
+
+
+def map_objects(value: Json, change: Callable[[dict[str, Json]], Json]) -> Json:
+    """Return a copy of a value, with `change(fields)` for every object in it, the innermost first."""
+
+    def join(item: Json, done: list[Json]) -> Json:
+        if isinstance(item, dict):
+            return change(dict(zip(item, done, strict=True)))
+        return done if isinstance(item, list) else item
+
+    return fold(value, items_of, join)
+
+
 def read_json(data: bytes | str, what: str, limits: Limits, *, legacy: bool = False) -> Json:
     """Parse JSON that Keras could have written, and refuse what other readers could interpret differently.
 
@@ -78,7 +99,14 @@ def read_json(data: bytes | str, what: str, limits: Limits, *, legacy: bool = Fa
     try:
         found = _parse(text, what, limits, legacy=legacy)
     except RecursionError:  # the text is deeply nested, or the caller is already deep in calls
-        found = _in_fresh_stack(lambda: _parse(text, what, limits, legacy=legacy), what)
+        # Python's whole recursion limit is available in a new thread: deep models have deep configs.
+        with ThreadPoolExecutor(1, thread_name_prefix="ramet-json") as pool:
+            try:
+                found = pool.submit(_parse, text, what, limits, legacy=legacy).result()
+            except RecursionError:
+                raise HostileFileError(
+                    f"Cannot read '{what}': it is nested too deeply for Python.", path=what
+                ) from None
     _check_size(found, what, limits)
     return found
 
@@ -158,12 +186,3 @@ def _check_size(value: Json, what: str, limits: Limits) -> None:
             raise OutOfBudgetError(
                 f"Cannot read '{what}': its nested names add up to more than {limits.names:,} characters.", path=what
             )
-
-
-def _in_fresh_stack(work: Callable[[], Json], what: str) -> Json:
-    """Do the work in a new thread, where Python's whole recursion limit is available: deep models have deep configs."""
-    with ThreadPoolExecutor(1, thread_name_prefix="ramet-json") as pool:
-        try:
-            return pool.submit(work).result()
-        except RecursionError:
-            raise HostileFileError(f"Cannot read '{what}': it is nested too deeply for Python.", path=what) from None

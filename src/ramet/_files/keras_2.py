@@ -14,11 +14,10 @@ from typing import TypeAlias
 
 from ramet._files.calls import is_history
 from ramet._files.draft import UNKNOWN, DraftOp
-from ramet._files.json_data import Json, items_of
+from ramet._files.json_data import Json, map_objects
 from ramet._files.keras_layers import class_inside
 from ramet._files.listing import ArraySpec, Listing
 from ramet._files.scanner.names import is_class_name, layer_classes
-from ramet._graph import fold
 from ramet._report import escape
 from ramet.errors import ModelFileError
 
@@ -190,13 +189,11 @@ def to_keras_3(config: dict[str, Json], *, version: str) -> dict[str, Json]:
     """
     is_old = not version.startswith("3")
 
-    def join(item: Json, done: list[Json]) -> Json:
-        if not isinstance(item, dict):
-            return done if isinstance(item, list) else item
-        fields = {key: _with_module(key, value) for key, value in zip(item, done, strict=True)}
+    def change(fields: dict[str, Json]) -> Json:
+        fields = {key: _with_module(key, value) for key, value in fields.items()}
         return _layer(fields, is_old=is_old) if isinstance(fields.get("class_name"), str) else fields
 
-    translated: dict[str, Json] = fold(config, items_of, join)
+    translated: dict[str, Json] = map_objects(config, change)
     return translated
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from ramet._files.json_data import Json, items_of, misfit
+from ramet._files.json_data import Json, items_of, map_objects, misfit
 from ramet._graph import Argument, Constant, FrozenDict, FrozenList, OpKind, Ref, Slice, fold
 
 # Returns the ref of a serialized tensor in an argument; None for a tensor from outside the model.
@@ -147,7 +147,11 @@ def _lists_layers(config: dict[str, Json]) -> bool:
 # Frozen values.
 
 
-def map_json(value: Json, is_leaf: Callable[[Json], bool], leaf: Callable[[Json], Argument]) -> Argument:
+def map_json(
+    value: Json,
+    is_leaf: Callable[[Json], bool] = lambda _: False,
+    leaf: Callable[[Json], Argument] = lambda item: item,
+) -> Argument:
     """Freeze nested lists and objects, with `leaf(item)` for every leaf and every other value."""
 
     def parts(item: Json) -> Iterable[Json] | None:
@@ -181,15 +185,12 @@ def freeze_arguments(value: Json, ref_of: RefOf) -> Argument:
 def freeze_config(config: dict[str, Json]) -> FrozenDict:
     """Freeze a config, without the numbers of shared objects, which differ from one save to the next."""
 
-    def join(item: Json, done: list[Json]) -> Json:
-        if not isinstance(item, dict):
-            return done if isinstance(item, list) else item
-        kept = dict(zip(item, done, strict=True))
-        if "class_name" in kept:
-            kept.pop("shared_object_id", None)
-        return kept
+    def without_number(fields: dict[str, Json]) -> Json:
+        if "class_name" in fields:
+            fields.pop("shared_object_id", None)
+        return fields
 
-    frozen = map_json(fold(config, items_of, join), lambda _: False, lambda item: item)
+    frozen = map_json(map_objects(config, without_number))
     assert isinstance(frozen, FrozenDict), "a dict is frozen to a dict"
     return frozen
 
