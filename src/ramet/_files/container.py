@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
 
-from ramet._files.limits import Limits
+from ramet._files.limits import Limits, cannot_read
 from ramet._report import escape
-from ramet.errors import HostileFileError, ModelFileError
+from ramet.errors import ModelFileError
 
 CONFIG = "config.json"
 METADATA = "metadata.json"
@@ -138,7 +138,7 @@ class DiskFiles:
         with self.open(name) as file:
             data = file.read(limit + 1)
         if len(data) > limit:
-            raise HostileFileError(f"Cannot read '{escape(name)}': it is larger than {limit:,} bytes.", path=name)
+            raise cannot_read(name, f"it is larger than {limit:,} bytes")
         return data
 
     def start_of(self, name: str, count: int) -> bytes:
@@ -153,7 +153,7 @@ class DiskFiles:
         except KeyError:
             raise ModelFileError(f"Cannot find '{escape(name)}' among the files of the model.", path=name) from None
         except OSError as error:
-            raise ModelFileError(f"Cannot read '{escape(name)}': {error.strerror}.", path=name) from None
+            raise cannot_read(name, f"{error.strerror}", ModelFileError) from None
 
 
 def check_readable(path: Path) -> os.stat_result:
@@ -161,16 +161,11 @@ def check_readable(path: Path) -> os.stat_result:
     try:
         found = path.stat()
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ModelFileError(
-            f"Cannot read '{escape(str(path))}': {escape(str(reason)).lower()}.", fix="check the path.", path=str(path)
-        ) from None
+        reason = escape(getattr(error, "strerror", None) or str(error)).lower()
+        raise cannot_read(str(path), reason, ModelFileError, fix="check the path.") from None
     if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
-        raise ModelFileError(
-            f"Cannot read '{escape(str(path))}': it is neither a file nor a folder.",
-            fix="pass the path of a model file.",
-            path=str(path),
-        )
+        fix = "pass the path of a model file."
+        raise cannot_read(str(path), "it is neither a file nor a folder", ModelFileError, fix=fix)
     return found
 
 

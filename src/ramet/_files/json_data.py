@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias
 
-from ramet._files.limits import Limits
+from ramet._files.limits import Limits, cannot_read
 from ramet._graph import fold
 from ramet._report import escape
-from ramet.errors import HostileFileError, ModelFileError, OutOfBudgetError
+from ramet.errors import ModelFileError, OutOfBudgetError
 
 Json: TypeAlias = Any
 
@@ -85,17 +85,14 @@ def read_json(data: bytes | str, what: str, limits: Limits, *, legacy: bool = Fa
         legacy: Whether tuples are written as objects, as in the HDF5 files of Keras 2; they become lists.
     """
     if len(data) > limits.text_size:
-        raise OutOfBudgetError(
-            f"Cannot read '{what}': it is longer than a config may be.",
-            expected=f"at most {limits.text_size:,} bytes",
-            found=f"{len(data):,}",
-            path=what,
-        )
+        allowed = f"at most {limits.text_size:,} bytes"
+        reason = "it is longer than a config may be"
+        raise cannot_read(what, reason, OutOfBudgetError, expected=allowed, found=f"{len(data):,}")
     try:
         # Python's own reader, and therefore Keras, accepts half of a surrogate pair as a character.
         text = data if isinstance(data, str) else data.decode(json.detect_encoding(data), "surrogatepass")
     except UnicodeDecodeError as error:
-        raise ModelFileError(f"Cannot read '{what}': it is not text.", found=str(error.reason), path=what) from None
+        raise cannot_read(what, "it is not text", ModelFileError, found=str(error.reason)) from None
     try:
         found = _parse(text, what, limits, legacy=legacy)
     except RecursionError:  # the text is deeply nested, or the caller is already deep in calls
@@ -104,9 +101,7 @@ def read_json(data: bytes | str, what: str, limits: Limits, *, legacy: bool = Fa
             try:
                 found = pool.submit(_parse, text, what, limits, legacy=legacy).result()
             except RecursionError:
-                raise HostileFileError(
-                    f"Cannot read '{what}': it is nested too deeply for Python.", path=what
-                ) from None
+                raise cannot_read(what, "it is nested too deeply for Python") from None
     _check_size(found, what, limits)
     return found
 
@@ -114,7 +109,7 @@ def read_json(data: bytes | str, what: str, limits: Limits, *, legacy: bool = Fa
 def _parse(text: str, what: str, limits: Limits, *, legacy: bool) -> Json:
     def integer(digits: str) -> int:
         if len(digits) > limits.digits:
-            raise HostileFileError(f"Cannot read '{what}': a number in it has {len(digits):,} digits.", path=what)
+            raise cannot_read(what, f"a number in it has {len(digits):,} digits")
         return int(digits)
 
     left = limits.parts
@@ -127,10 +122,8 @@ def _parse(text: str, what: str, limits: Limits, *, legacy: bool) -> Json:
         found = dict(pairs)
         if len(found) < len(pairs):
             twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-            raise HostileFileError(
-                f"Cannot read '{what}': an object in it has the field {twice[:80]!a} twice, and readers differ in which one they use.",
-                path=what,
-            )
+            where = f"an object in it has the field {twice[:80]!a} twice"
+            raise cannot_read(what, f"{where}, and readers differ in which one they use")
         if legacy and found.get("class_name") in _TUPLES:
             return found.get("items")
         return found
@@ -139,13 +132,11 @@ def _parse(text: str, what: str, limits: Limits, *, legacy: bool) -> Json:
         return json.loads(text, parse_int=integer, object_pairs_hook=fields)
     except json.JSONDecodeError as error:
         position = f"line {error.lineno}, column {error.colno}"
-        raise ModelFileError(
-            f"Cannot read '{what}': it is not valid JSON.", found=f"{error.msg}, {position}", path=what
-        ) from None
+        raise cannot_read(what, "it is not valid JSON", ModelFileError, found=f"{error.msg}, {position}") from None
 
 
-def _too_many(what: str, limits: Limits) -> OutOfBudgetError:
-    return OutOfBudgetError(f"Cannot read '{what}': it has more than {limits.parts:,} objects and lists.", path=what)
+def _too_many(what: str, limits: Limits) -> ModelFileError:
+    return cannot_read(what, f"it has more than {limits.parts:,} objects and lists", OutOfBudgetError)
 
 
 def _check_size(value: Json, what: str, limits: Limits) -> None:
@@ -158,15 +149,13 @@ def _check_size(value: Json, what: str, limits: Limits) -> None:
     while waiting:
         item, depth, length = waiting.pop()
         if depth > limits.depth:
-            raise HostileFileError(
-                f"Cannot read '{what}': it is nested more than {limits.depth:,} levels deep.", path=what
-            )
+            raise cannot_read(what, f"it is nested more than {limits.depth:,} levels deep")
         if type(item) is dict:
             name = item.get("name")
             longest = max(map(len, item), default=0)
             longest = max(longest, len(name)) if isinstance(name, str) else longest
             if longest > limits.name:
-                raise HostileFileError(f"Cannot read '{what}': a name in it has {longest:,} characters.", path=what)
+                raise cannot_read(what, f"a name in it has {longest:,} characters")
             length += len(name) if isinstance(name, str) else 0
             total += len(item) * length
             for key, part in item.items():
@@ -183,6 +172,5 @@ def _check_size(value: Json, what: str, limits: Limits) -> None:
         if parts > limits.parts:
             raise _too_many(what, limits)
         if total > limits.names:
-            raise OutOfBudgetError(
-                f"Cannot read '{what}': its nested names add up to more than {limits.names:,} characters.", path=what
-            )
+            reason = f"its nested names add up to more than {limits.names:,} characters"
+            raise cannot_read(what, reason, OutOfBudgetError)

@@ -46,36 +46,18 @@ def legacy_weights(listing: Listing) -> tuple[list[DraftOp], _Variables]:
         The model, then its layers, each before those inside it; and the variables of each, by its path.
     """
     drafts = [DraftOp(None, "weights", UNKNOWN, "model", None)]
-    inner = _InnerDrafts(drafts)
-    found = _VariableFinder(listing)
+    found = _NamedWeights(drafts, listing)
     for layer, group, names in _layers(listing):
-        outer = drafts[0] if layer == _TOP_LEVEL else inner.inside(drafts[0], layer)
+        outer = drafts[0] if layer == _TOP_LEVEL else found.inside(drafts[0], layer)
         for name in names:
             *above, _ = name.removeprefix(f"{layer}/").split("/")
             owner = outer
             # Only for weights that exist: their depth is limited, the length of a listed name is not.
-            for step in filter(None, above if layer != _TOP_LEVEL and found.has(group, name) else ()):
-                owner = inner.inside(owner, step)
+            exists = _array_path(group, name) in listing.arrays
+            for step in filter(None, above if layer != _TOP_LEVEL and exists else ()):
+                owner = found.inside(owner, step)
             found.add(owner, layer, group, name)
     return drafts, found.variables
-
-
-class _InnerDrafts:
-    """Layers that occur only in names of variables. Each is added to the drafts on first use."""
-
-    def __init__(self, drafts: list[DraftOp]) -> None:
-        self._drafts = drafts
-        self._by_path: dict[str, DraftOp] = {}
-
-    def inside(self, owner: DraftOp, name: str, class_name: str = UNKNOWN) -> DraftOp:
-        """Return the layer of a name inside another."""
-        own_id = name.replace("/", "_") or "unnamed"
-        path = f"{owner.path}/{own_id}" if owner.path else own_id
-        if path not in self._by_path:
-            self._by_path[path] = DraftOp(None, name, class_name, "layer", None, id=own_id, path=path)
-            owner.called.append(self._by_path[path])
-            self._drafts.append(self._by_path[path])
-        return self._by_path[path]
 
 
 def legacy_variables(drafts: list[DraftOp], listing: Listing) -> _Variables:
@@ -85,37 +67,44 @@ def legacy_variables(drafts: list[DraftOp], listing: Listing) -> _Variables:
     part is the name of the variable, the one before that of its layer. Layers that occur only in these names, such as the
     cell of an LSTM, are added to the drafts.
     """
-    found = _VariableFinder(listing)
     by_layer: dict[str, dict[str, DraftOp]] = {}
     for draft in drafts[1:]:
         # The ops of each outermost layer, and itself, by their names; the first of a name counts.
         by_layer.setdefault(draft.path.split("/", 1)[0], {}).setdefault(draft.name, draft)
-    inner = _InnerDrafts(drafts)
+    found = _NamedWeights(drafts, listing)
     for layer, group, names in _layers(listing):
         named = by_layer.get(layer.replace("/", "_"), {})
         for name in names:
-            owner = _owner_of(name.split("/")[:-1], named, inner) or named.get(layer)
+            owner = _owner_of(name.split("/")[:-1], named, found) or named.get(layer)
             owner = owner or (drafts[0] if layer == _TOP_LEVEL else None)
             if owner is not None:
                 found.add(owner, layer, group, name)
     return found.variables
 
 
-class _VariableFinder:
-    """Variables by the path of their op, with names that are unique there."""
+class _NamedWeights:
+    """Variables by the path of their op. Layers that occur only in names of variables are added to the drafts."""
 
-    def __init__(self, listing: Listing) -> None:
+    def __init__(self, drafts: list[DraftOp], listing: Listing) -> None:
         self.variables: _Variables = {}
+        self._drafts = drafts
+        self._inner: dict[str, DraftOp] = {}
         self._listing = listing
         self._broken = {problem.path for problem in listing.problems}
-        self._taken: dict[str, Counter[str]] = {}
+        self._taken: Counter[tuple[str, str]] = Counter()
 
-    def has(self, group: str, name: str) -> bool:
-        """Return whether the file contains a weight that a layer lists."""
-        return _array_path(group, name) in self._listing.arrays
+    def inside(self, owner: DraftOp, name: str, class_name: str = UNKNOWN) -> DraftOp:
+        """Return the layer of a name inside another, which may be new."""
+        own_id = name.replace("/", "_") or "unnamed"
+        path = f"{owner.path}/{own_id}" if owner.path else own_id
+        if path not in self._inner:
+            self._inner[path] = DraftOp(None, name, class_name, "layer", None, id=own_id, path=path)
+            owner.called.append(self._inner[path])
+            self._drafts.append(self._inner[path])
+        return self._inner[path]
 
     def add(self, owner: DraftOp, layer: str, group: str, name: str) -> None:
-        """Add a weight that a layer lists; raise if the file does not contain it."""
+        """Add a weight that a layer lists, with a name that is unique in its op; raise if the file does not contain it."""
         real = _array_path(group, name)
         if real not in self._listing.arrays:
             if real in self._broken:
@@ -126,9 +115,9 @@ class _VariableFinder:
                 path=group,
             )
         label = name.rpartition("/")[2].partition(":")[0] or "unnamed"
-        counts = self._taken.setdefault(owner.path, Counter())
-        counts[label] += 1
-        own = label if counts[label] == 1 else f"{label}#{counts[label]}"
+        self._taken[owner.path, label] += 1
+        number = self._taken[owner.path, label]
+        own = label if number == 1 else f"{label}#{number}"
         self.variables.setdefault(owner.path, []).append((own, real, self._listing.arrays[real]))
 
 
@@ -152,13 +141,13 @@ def _layers(listing: Listing) -> list[tuple[str, str, Sequence[str]]]:
     return found
 
 
-def _owner_of(above: list[str], named: dict[str, DraftOp], inner: _InnerDrafts) -> DraftOp | None:
+def _owner_of(above: list[str], named: dict[str, DraftOp], weights: _NamedWeights) -> DraftOp | None:
     """Return the op that the names before that of a variable lead to, or None.
 
     Args:
         above: The names before that of the variable.
         named: An outermost layer and the ops inside it, by name.
-        inner: The layers that occur only in names of variables, to which the op may be added.
+        weights: The weights found before, to which the op may be added.
     """
     index = next((index for index in range(len(above) - 1, -1, -1) if above[index] in named), None)
     if index is None:
@@ -167,7 +156,7 @@ def _owner_of(above: list[str], named: dict[str, DraftOp], inner: _InnerDrafts) 
     class_name = class_inside(owner.class_name)
     if class_name is None or index + 1 == len(above) or not above[index + 1] or owner.same_as is not None:
         return owner
-    return inner.inside(owner, above[index + 1], class_name)
+    return weights.inside(owner, above[index + 1], class_name)
 
 
 # Translation of configs.

@@ -141,24 +141,6 @@ def _scaled(*more: str) -> _Names:
     return names
 
 
-def _batch_normalization(config: _Config) -> list[str]:
-    more = ["moving_stddev", "renorm_mean", "renorm_stddev"] if config.get("renorm") else []
-    return _scaled("moving_mean", "moving_variance", *more)(config)
-
-
-def _attention(config: _Config) -> list[str]:
-    found = ["scale"] if config.get("use_scale") else []
-    return [*found, "concat_score_weight"] if config.get("score_mode") == "concat" else found
-
-
-def _einsum(config: _Config) -> list[str]:
-    return ["kernel", "bias"] if config.get("bias_axes") is not None else ["kernel"]
-
-
-def _reversible_embedding(config: _Config) -> list[str]:
-    return ["embeddings"] if config.get("tie_weights", True) else ["embeddings", "reverse_embeddings"]
-
-
 def _spectral(config: _Config) -> list[str]:
     layer = config.get("layer")
     is_embedding = isinstance(layer, dict) and layer.get("class_name") == "Embedding"
@@ -169,11 +151,17 @@ _RECURRENT = _with_bias("kernel", "recurrent_kernel")
 
 _RULES: dict[str, _Names] = {
     "AdditiveAttention": lambda config: ["scale"] if config.get("use_scale", True) else [],
-    "Attention": _attention,
-    "BatchNormalization": _batch_normalization,
+    "Attention": lambda config: (
+        (["scale"] if config.get("use_scale") else [])
+        + (["concat_score_weight"] if config.get("score_mode") == "concat" else [])
+    ),
+    "BatchNormalization": lambda config: _scaled(
+        *("moving_mean", "moving_variance"),
+        *(("moving_stddev", "renorm_mean", "renorm_stddev") if config.get("renorm") else ()),
+    )(config),
     "ConvLSTMCell": _RECURRENT,
     "Dense": _with_bias("kernel"),
-    "EinsumDense": _einsum,
+    "EinsumDense": lambda config: ["kernel"] if config.get("bias_axes") is None else ["kernel", "bias"],
     "Embedding": _always("embeddings"),
     "GRUCell": _RECURRENT,
     "GroupNormalization": _scaled(),
@@ -182,7 +170,9 @@ _RULES: dict[str, _Names] = {
     "Normalization": _always("mean", "variance", "count"),
     "PReLU": _always("alpha"),
     "RMSNormalization": _always("scale"),
-    "ReversibleEmbedding": _reversible_embedding,
+    "ReversibleEmbedding": lambda config: (
+        ["embeddings"] if config.get("tie_weights", True) else ["embeddings", "reverse_embeddings"]
+    ),
     "STFTSpectrogram": _always("real_kernel", "imag_kernel"),
     "SimpleRNNCell": _RECURRENT,
     "SpectralNormalization": _spectral,

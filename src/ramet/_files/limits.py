@@ -1,9 +1,12 @@
-"""Limits on what is read from a file before it is refused."""
+"""Limits on what is read from a file before it is refused, and the error for that."""
 
 from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+
+from ramet._report import escape
+from ramet.errors import HostileFileError, ModelFileError
 
 _MIB = 2**20
 _GIB = 2**30
@@ -71,3 +74,8 @@ class Limits:
             memory=min(self.memory, 640 * _MIB + 3 * size),
             seconds=min(self.seconds, 6 + size // (16 * _MIB)),
         )
+
+
+def cannot_read(name: str, reason: str, kind: type[ModelFileError] = HostileFileError, **parts: str) -> ModelFileError:
+    """Return the error for a file by its name; `parts` are further parts of the error, and `path` if it is not the name."""
+    return kind(f"Cannot read '{escape(name)}': {reason}.", **{"path": name, **parts})

@@ -173,7 +173,7 @@ def _infer_shape(op: Op, inputs: Sequence[Shape | None]) -> Shape | None:
         found = rule(known, thaw(op.config))
     except (ArithmeticError, IndexError, KeyError, TypeError, ValueError):  # a config may contain anything
         return None
-    return found if found is not None and all(map(_is_size, found)) else None
+    return None if found is None else parse_shape([*found])
 
 
 def _infer_dtype(op: Op, inputs: Sequence[str]) -> str | None:
@@ -186,18 +186,6 @@ def _infer_dtype(op: Op, inputs: Sequence[str]) -> str | None:
     return inputs[0] if inputs and "float" not in inputs[0] and inputs[0] in _INTEGERS else None
 
 
-def _is_size(size: object) -> bool:
-    return size is None or (type(size) is int and 0 <= size < 2**63)
-
-
-def _same(shapes: Sequence[Shape], _: _Config) -> Shape:
-    return shapes[0]
-
-
-def _merged(shapes: Sequence[Shape], _: _Config) -> Shape | None:
-    return shapes[0] if len(set(shapes)) == 1 else None
-
-
 def _joined(shapes: Sequence[Shape], config: _Config) -> Shape | None:
     axis = config["axis"] % len(shapes[0])
     if len({(*shape[:axis], *shape[axis + 1 :]) for shape in shapes}) > 1:
@@ -205,10 +193,6 @@ def _joined(shapes: Sequence[Shape], config: _Config) -> Shape | None:
     sizes = [shape[axis] for shape in shapes]
     total = None if None in sizes else sum(size for size in sizes if size is not None)
     return (*shapes[0][:axis], total, *shapes[0][axis + 1 :])
-
-
-def _last(key: str) -> _Rule:
-    return lambda shapes, config: (*shapes[0][:-1], config[key])
 
 
 def _recurrent(shapes: Sequence[Shape], config: _Config) -> Shape | None:
@@ -254,10 +238,6 @@ def _flattened(shapes: Sequence[Shape], _: _Config) -> Shape:
     return (shapes[0][0], total)
 
 
-def _reshaped(shapes: Sequence[Shape], config: _Config) -> Shape | None:
-    return (shapes[0][0], *config["target_shape"]) if -1 not in config["target_shape"] else None
-
-
 def _attended(shapes: Sequence[Shape], config: _Config) -> Shape | None:
     single = config["output_shape"] is None and not config.get("return_attention_scores")
     return shapes[0] if single else None
@@ -269,19 +249,22 @@ _UNCHANGED = """
     SpatialDropout1D SpatialDropout2D SpatialDropout3D UnitNormalization
 """.split()  # noqa: SIM905  # a list of quoted names would be six times as long
 
+_MERGING = ("Add", "Average", "Maximum", "Minimum", "Multiply", "Subtract")
+
 _SHAPE_RULES: dict[str, _Rule] = {
-    **dict.fromkeys(_UNCHANGED, _same),
-    **dict.fromkeys(("Add", "Average", "Maximum", "Minimum", "Multiply", "Subtract"), _merged),
+    **dict.fromkeys(_UNCHANGED, lambda shapes, _: shapes[0]),
+    **dict.fromkeys(_MERGING, lambda shapes, _: shapes[0] if len(set(shapes)) == 1 else None),
     **dict.fromkeys(("Conv1D", "Conv2D", "Conv3D"), _convolved),
     **dict.fromkeys(("GRU", "LSTM", "SimpleRNN"), _recurrent),
     **{f"Global{kind}Pooling{rank}D": _pooled for kind in ("Average", "Max") for rank in (1, 2, 3)},
     "Bidirectional": _bidirectional,
     "Concatenate": _joined,
-    "Dense": _last("units"),
+    "Dense": lambda shapes, config: (*shapes[0][:-1], config["units"]),
     "Embedding": lambda shapes, config: (*shapes[0], config["output_dim"]),
     "Flatten": _flattened,
     "MultiHeadAttention": _attended,
-    "Reshape": _reshaped,
+    # -1 is not a size.
+    "Reshape": lambda shapes, config: (shapes[0][0], *config["target_shape"]),
 }
 
 # The outputs of these have the dtype of the policy, whatever the inputs are.

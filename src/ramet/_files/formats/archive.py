@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import IO
 
 from ramet._files.container import WEIGHTS, Entry, EntryProblem, check_readable, entry_problems
-from ramet._files.formats.format import AMBIGUOUS, FileFormat, Probe, find_directory
-from ramet._files.limits import Limits
+from ramet._files.formats.format import AMBIGUOUS, ZIP, FileFormat, Probe, find_directory
+from ramet._files.limits import Limits, cannot_read
 from ramet._report import escape
 from ramet.errors import HostileFileError, ModelFileError, OutOfBudgetError
 
@@ -43,12 +43,9 @@ class Archive:
         try:
             self._zip = zipfile.ZipFile(path)
         except _BROKEN as error:
-            raise ModelFileError(
-                f"Cannot read '{self._name}': it is not a zip archive, or it is incomplete.",
-                found=escape(str(error)),
-                fix="download or save it again.",
-                path=str(path),
-            ) from None
+            reason = "it is not a zip archive, or it is incomplete"
+            parts = {"found": escape(str(error)), "fix": "download or save it again.", "path": str(path)}
+            raise cannot_read(path.name, reason, ModelFileError, **parts) from None
         # Unbuffered: weights are read in large blocks at arbitrary offsets.
         self._file = path.open("rb", buffering=0)
         self.entries = tuple(map(Entry.from_zip, self._zip.infolist()))
@@ -110,7 +107,14 @@ class Archive:
             unpacked = stack.enter_context(tempfile.TemporaryFile())
             with self._zip.open(info) as file:
                 while chunk := file.read(_CHUNK):
-                    self._spend(len(chunk), info.filename)
+                    self.written += len(chunk)
+                    if self.written > self.limits.written:
+                        raise OutOfBudgetError(
+                            f"Cannot read '{escape(info.filename)}' in '{self._name}': it would unpack to more than "
+                            f"{self.limits.written:,} bytes.",
+                            fix="save the model again with Keras, which does not compress weights.",
+                            path=info.filename,
+                        )
                     unpacked.write(chunk)
             unpacked.seek(0)
             stack.pop_all()  # the caller closes it
@@ -124,16 +128,6 @@ class Archive:
         except _BROKEN as error:
             raise self._broken(name, error) from None
 
-    def _spend(self, count: int, name: str) -> None:
-        self.written += count
-        if self.written > self.limits.written:
-            raise OutOfBudgetError(
-                f"Cannot read '{escape(name)}' in '{self._name}': it would unpack to more than "
-                f"{self.limits.written:,} bytes.",
-                fix="save the model again with Keras, which does not compress weights.",
-                path=name,
-            )
-
     def _info(self, name: str) -> zipfile.ZipInfo:
         try:
             return self._zip.getinfo(name)
@@ -145,7 +139,7 @@ class Archive:
         self._file.seek(info.header_offset)
         header = _LOCAL.unpack(self._file.read(_LOCAL.size))
         start: int = info.header_offset + _LOCAL.size + header[9] + header[10]
-        if header[0] != b"PK\x03\x04" or start + info.file_size > self._size:
+        if header[0] != ZIP or start + info.file_size > self._size:
             raise zipfile.BadZipFile("its offset in the archive is wrong")
         return start
 
@@ -157,17 +151,13 @@ class Archive:
                 return
             start, size = directory
             if size > self.limits.entries * _DIRECTORY_BYTES:
-                raise HostileFileError(
-                    f"Cannot read '{self._name}': its directory has {size:,} bytes, more than a model needs.",
-                    path=str(path),
-                )
+                reason = f"its directory has {size:,} bytes, more than a model needs"
+                raise cannot_read(path.name, reason, path=str(path))
             file.seek(start)
             count = file.read(size).count(b"PK\x01\x02")
         if count > self.limits.entries:
-            raise HostileFileError(
-                f"Cannot read '{self._name}': it contains about {count:,} files, and {self.limits.entries:,} are allowed.",
-                path=str(path),
-            )
+            reason = f"it contains about {count:,} files, and {self.limits.entries:,} are allowed"
+            raise cannot_read(path.name, reason, path=str(path))
 
     def _broken(self, name: str, error: Exception) -> ModelFileError:
         return ModelFileError(
@@ -213,7 +203,7 @@ def _is_archive(probe: Probe) -> bool:
     if probe.path.name.endswith(".keras"):
         return probe.is_zip or probe.hdf5 is None
     is_hdf5 = probe.path.name.endswith((".h5", ".hdf5")) and probe.hdf5 is not None
-    return probe.starts_as_zip and not is_hdf5
+    return probe.start.startswith(ZIP) and not is_hdf5
 
 
 def _weights(_: str, names: Collection[str]) -> str | None:

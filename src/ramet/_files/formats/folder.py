@@ -10,7 +10,7 @@ from typing import IO
 from ramet._files.container import CONFIG, WEIGHTS, DiskFiles, Entry, EntryProblem, entry_problems
 from ramet._files.formats.format import FileFormat, Probe
 from ramet._files.formats.shards import SHARD_MAP
-from ramet._files.limits import Limits
+from ramet._files.limits import Limits, cannot_read
 from ramet._report import escape
 from ramet.errors import ModelFileError
 
@@ -37,7 +37,7 @@ class Folder(DiskFiles):
         try:
             return (self._path / name).open("rb")
         except OSError as error:
-            raise ModelFileError(f"Cannot read '{escape(name)}': {error.strerror}.", path=name) from None
+            raise cannot_read(name, f"{error.strerror}", ModelFileError) from None
 
 
 def _found_in(folder: Path, limits: Limits) -> list[Entry]:

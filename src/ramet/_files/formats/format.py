@@ -13,16 +13,16 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from ramet._files.container import CONFIG, Container, EntryProblem, check_readable
 from ramet._files.h5 import H5File
-from ramet._files.limits import Limits
+from ramet._files.limits import Limits, cannot_read
 from ramet._files.listing import Listing
-from ramet._report import escape
 from ramet.errors import HostileFileError, ModelFileError
 
 if TYPE_CHECKING:
     import numpy as np
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
-_ZIP = b"PK\x03\x04"
+# The first bytes of a zip archive, and of each file in it.
+ZIP = b"PK\x03\x04"
 _END = struct.Struct("<4s4H2LH")
 _END_64 = struct.Struct("<4sQ2H2L4Q")
 _LOCATOR = struct.Struct("<4sLQL")
@@ -93,11 +93,6 @@ class Probe:
         return self._content[1]
 
     @property
-    def starts_as_zip(self) -> bool:
-        """True if it begins like a zip archive."""
-        return self.start.startswith(_ZIP)
-
-    @property
     def is_zip(self) -> bool:
         """True if it is a zip archive, which may begin with anything."""
         return self._content[2]
@@ -108,29 +103,20 @@ class Probe:
             with self.path.open("rb") as file:
                 start = file.read(8)
                 hdf5 = _find_hdf5(file, self.size)
-                return start, hdf5, start.startswith(_ZIP) or find_directory(file, self.size) is not None
+                return start, hdf5, start.startswith(ZIP) or find_directory(file, self.size) is not None
         except OSError as error:
-            raise ModelFileError(
-                f"Cannot read '{escape(self.path.name)}': {error.strerror}.", path=str(self.path)
-            ) from None
+            raise cannot_read(self.path.name, f"{error.strerror}", ModelFileError, path=str(self.path)) from None
 
     def unsupported(self, expected: str) -> ModelFileError:
         """Return the error for a path that no format recognizes."""
-        name = escape(self.path.name)
+        parts = {"expected": expected, "path": str(self.path)}
         if self.is_folder:
-            return ModelFileError(
-                f"Cannot read '{name}': the folder contains no '{CONFIG}'.",
-                expected=expected,
-                fix="pass the path of a model file.",
-                path=str(self.path),
-            )
-        return ModelFileError(
-            f"Cannot read '{name}': unsupported file format, neither a zip archive nor HDF5.",
-            expected=expected,
-            found="an empty file" if not self.size else f"a file that begins with {self.start!r}",
-            fix="pass a file that Keras has saved.",
-            path=str(self.path),
-        )
+            parts["fix"] = "pass the path of a model file."
+            return cannot_read(self.path.name, f"the folder contains no '{CONFIG}'", ModelFileError, **parts)
+        parts["found"] = "an empty file" if not self.size else f"a file that begins with {self.start!r}"
+        parts["fix"] = "pass a file that Keras has saved."
+        reason = "unsupported file format, neither a zip archive nor HDF5"
+        return cannot_read(self.path.name, reason, ModelFileError, **parts)
 
 
 def _find_hdf5(file: IO[bytes], size: int) -> int | None:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ramet._files.container import DiskFiles, EntryProblem
 from ramet._files.formats.format import FileFormat, WeightsReader
 from ramet._files.json_data import Json, describe_json, read_json
-from ramet._files.limits import Limits
+from ramet._files.limits import Limits, cannot_read
 from ramet._files.listing import ArraySpec, Group, H5Problem, Listing
 from ramet._report import escape
-from ramet.errors import HostileFileError, ModelFileError
+from ramet.errors import ModelFileError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +30,7 @@ _LONGEST_NAME = 80
 _MOST_PROBLEMS = 1_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ShardMap:
     """The shards that contain the variables of each group.
 
@@ -41,10 +42,19 @@ class ShardMap:
     name: str
     holders: dict[str, tuple[str, ...]]
 
+    @cached_property
+    def groups(self) -> dict[str, list[str]]:
+        """The paths of the groups in each shard, by its name, in the order of the map."""
+        found: dict[str, list[str]] = {}
+        for group, holders in self.holders.items():
+            for shard in holders:
+                found.setdefault(shard, []).append(group)
+        return found
+
     @property
     def shards(self) -> tuple[str, ...]:
         """The names of all shards, in the order of the map."""
-        return tuple(dict.fromkeys(shard for holders in self.holders.values() for shard in holders))
+        return tuple(self.groups)
 
     def holds(self, shard: str, array: str) -> bool:
         """Return whether the map lists a shard for an array's group, or for the closest listed group around it."""
@@ -78,22 +88,16 @@ def read_shard_map(data: bytes, name: str, limits: Limits) -> ShardMap:
     groups = found.get(_MAP) if isinstance(found, dict) else None
     if not isinstance(metadata, dict) or not isinstance(groups, dict):
         wrong = found if not isinstance(found, dict) else groups if isinstance(metadata, dict) else metadata
-        raise ModelFileError(
-            f"Cannot read '{escape(name)}': it is not a map of shards.",
-            expected=f"an object with a '{_MAP}' of groups and the files that contain them",
-            found=describe_json(wrong),
-            path=name,
-        )
+        expected = f"an object with a '{_MAP}' of groups and the files that contain them"
+        reason = "it is not a map of shards"
+        raise cannot_read(name, reason, ModelFileError, expected=expected, found=describe_json(wrong))
     if len(groups) > limits.objects:
-        raise HostileFileError(f"Cannot read '{escape(name)}': it lists {len(groups):,} groups.", path=name)
+        raise cannot_read(name, f"it lists {len(groups):,} groups")
     shard_map = ShardMap(name, {group.strip("/"): _holders(item, group, name) for group, item in groups.items()})
     if len(shard_map.holders) < len(groups):
-        raise HostileFileError(f"Cannot read '{escape(name)}': it lists a group twice.", path=name)
+        raise cannot_read(name, "it lists a group twice")
     if len(shard_map.shards) > limits.shards:
-        raise HostileFileError(
-            f"Cannot read '{escape(name)}': it lists {len(shard_map.shards):,} shards, and {limits.shards:,} are allowed.",
-            path=name,
-        )
+        raise cannot_read(name, f"it lists {len(shard_map.shards):,} shards, and {limits.shards:,} are allowed")
     return shard_map
 
 
@@ -104,21 +108,15 @@ def _quoted(name: str) -> str:
 def _holders(item: Json, group: str, name: str) -> tuple[str, ...]:
     shards = item if isinstance(item, list) else [item]
     if not shards or not all(isinstance(shard, str) for shard in shards):
-        raise ModelFileError(
-            f"Cannot read '{escape(name)}': it does not name the shard of {_quoted(group)}.",
-            expected="the name of a file, or a list of names",
-            found=describe_json(item),
-            path=name,
-        )
+        reason = f"it does not name the shard of {_quoted(group)}"
+        expected = "the name of a file, or a list of names"
+        raise cannot_read(name, reason, ModelFileError, expected=expected, found=describe_json(item))
     for shard in shards:
         if not shard or shard in (".", "..") or any(char in shard for char in "/\\:\0"):
-            raise HostileFileError(
-                f"Cannot read '{escape(name)}': its shard {_quoted(shard)} is not a file in the same folder.",
-                fix="treat the file as an attack: Keras names shards 'model_00000.weights.h5'.",
-                path=name,
-            )
+            fix = "treat the file as an attack: Keras names shards 'model_00000.weights.h5'."
+            raise cannot_read(name, f"its shard {_quoted(shard)} is not a file in the same folder", fix=fix)
     if len(set(shards)) < len(shards):
-        raise HostileFileError(f"Cannot read '{escape(name)}': it lists a shard of {_quoted(group)} twice.", path=name)
+        raise cannot_read(name, f"it lists a shard of {_quoted(group)} twice")
     return tuple(shards)
 
 
@@ -148,16 +146,12 @@ class ShardFiles(DiskFiles):
         except OSError:  # a name that is too long for any file
             exists = False
         if not exists:
-            raise ModelFileError(
-                f"Cannot read '{escape(self._path.name)}': its shard {_quoted(name)} is missing.",
-                expected="all shards in the folder of the map",
-                path=str(shard),
-            )
+            expected = "all shards in the folder of the map"
+            reason = f"its shard {_quoted(name)} is missing"
+            raise cannot_read(self._path.name, reason, ModelFileError, expected=expected, path=str(shard))
         if shard.resolve().parent != self._path.resolve().parent:
-            raise HostileFileError(
-                f"Cannot read '{escape(self._path.name)}': its shard {_quoted(name)} is a link out of its folder.",
-                path=str(shard),
-            )
+            reason = f"its shard {_quoted(name)} is a link out of its folder"
+            raise cannot_read(self._path.name, reason, path=str(shard))
         return shard
 
 
@@ -185,10 +179,7 @@ class ShardedStore:
         for shard in self._map.shards:
             merged.add(shard, self._shard(shard).listing())
             if len(merged.groups) + len(merged.arrays) > self._most:
-                raise HostileFileError(
-                    f"Cannot read '{escape(self._map.name)}': its shards contain more than {self._most:,} groups and arrays.",
-                    path=self._map.name,
-                )
+                raise cannot_read(self._map.name, f"its shards contain more than {self._most:,} groups and arrays")
         self._holder = merged.holder
         return Listing(merged.groups, merged.arrays, {}, tuple(merged.problems), merged.attributes)
 
@@ -223,10 +214,6 @@ class _MergedListing:
 
     def __init__(self, shard_map: ShardMap) -> None:
         self._map = shard_map
-        self._expected: dict[str, list[str]] = {}
-        for group, holders in shard_map.holders.items():
-            for shard in holders:
-                self._expected.setdefault(shard, []).append(group)
         self.groups: dict[str, Group] = {}
         self.arrays: dict[str, ArraySpec] = {}
         self.holder: dict[str, str] = {}
@@ -235,14 +222,12 @@ class _MergedListing:
 
     def add(self, shard: str, listing: Listing) -> None:
         """Add a shard. Arrays that the map does not list are reported and left out."""
-        for group in self._expected[shard]:
+        for group in self._map.groups[shard]:
             # If the listing has problems, one of them explains why the group is missing.
             if group not in listing.groups and not listing.problems:
-                raise ModelFileError(
-                    f"Cannot read '{escape(self._map.name)}': it lists {_quoted(group)} in {_quoted(shard)}, which does not contain it.",
-                    fix="the shards are of another model, or one is incomplete: download or save them together.",
-                    path=self._map.name,
-                )
+                reason = f"it lists {_quoted(group)} in {_quoted(shard)}, which does not contain it"
+                fix = "the shards are of another model, or one is incomplete: download or save them together."
+                raise cannot_read(self._map.name, reason, ModelFileError, fix=fix)
         self.problems += [H5Problem(one.kind, f"{shard}: {one.path}", one.reason) for one in listing.problems]
         for path, spec in listing.arrays.items():
             if not self._map.holds(shard, path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import os
@@ -24,7 +25,7 @@ from ramet._files.store import WeightsFile
 from ramet._report import escape
 from ramet.errors import ArgumentError, HostileFileError, ModelFileError
 
-_EXPECTED = frozenset({CONFIG, METADATA, WEIGHTS, "model.weights.json"})
+_EXPECTED = frozenset({CONFIG, METADATA, WEIGHTS, SHARD_MAP})
 # Next to a model in a folder that was downloaded from a model hub.
 _HUB = frozenset({".gitattributes", "README.md", "LICENSE"})
 # The number of first bytes that identify the type of a file.
@@ -69,11 +70,9 @@ def scan(path: str | os.PathLike[str], limits: Limits | None = None, *, isolated
     except HostileFileError as error:
         kind = "weights" if is_shard_map(file.name) else "model"
         return ScanReport(file.name, kind, "", (_refused(error),))
-    try:
+    with contextlib.closing(container):
         running = _Scan(file, file_format, container, isolated=isolated)
         return running.archive() if file_format.has_config else running.single_file()
-    finally:
-        container.close()
 
 
 def judge_value(value: Json, key: str) -> Iterator[tuple[tuple[str | int, ...], Json, Finding]]:
@@ -109,7 +108,8 @@ def apply_rules(root: ConfigValue, rules: Sequence[Rule] = RULES) -> Iterator[tu
             # An output of a model may be named "class_name": that alone does not make an object.
             if "class_name" in part.value and part.value.keys() & _OBJECT:
                 name = part.value["class_name"]
-                applicable = [rule for rule in object_rules if not rule.classes or _is_one_of(name, rule.classes)]
+                name = name if isinstance(name, str) else ""
+                applicable = [rule for rule in object_rules if not rule.classes or name in rule.classes]
         elif isinstance(part.value, str) and (isinstance(part.step, int) or part.key not in _NAMES):
             applicable = text_rules
         for rule in applicable:
@@ -121,10 +121,6 @@ def apply_rules(root: ConfigValue, rules: Sequence[Rule] = RULES) -> Iterator[tu
 
 def _rules_for(subject: Subject, rules: Sequence[Rule] = RULES) -> list[Rule]:
     return [rule for rule in rules if rule.looks_at == subject]
-
-
-def _is_one_of(name: object, classes: frozenset[str]) -> bool:
-    return isinstance(name, str) and name in classes
 
 
 class _Scan:
@@ -152,11 +148,12 @@ class _Scan:
         if shards and first in self._names and first not in shards:
             problems.append(unlisted(first))
         self._apply("archive problem", problems)
-        unexpected = (entry for entry in self._container.entries if not self._is_expected(entry.name, shards))
+        expected = {*_EXPECTED, *_HUB, *shards}
+        unexpected = (e for e in self._container.entries if e.name not in expected and not e.name.endswith("/"))
         self._apply("member", (Member(entry, self._start_of) for entry in unexpected))
         self._scan_weights()
         if CONFIG in self._names:
-            self._add(scan_config(self._json(CONFIG), CONFIG, "config"))
+            self._add(scan_config(self._try(lambda: self._json(CONFIG)), CONFIG, "config"))
         else:
             name = escape(self._path.name)
             self._broken.append(ModelFileError(f"Cannot scan '{name}': it does not contain '{CONFIG}'.", path=CONFIG))
@@ -175,9 +172,6 @@ class _Scan:
             raise self._broken[0]
         findings = self._findings + [_refused(error) for error in self._broken] + list(self._unlisted())
         return ScanReport(self._path.name, kind, version, worst_first(findings))
-
-    def _is_expected(self, name: str, shards: Sequence[str]) -> bool:
-        return name in _EXPECTED or name in _HUB or name in shards or name.endswith("/")
 
     def _apply(self, subject: Subject, parts: Iterable[object]) -> None:
         rules = _rules_for(subject)
@@ -213,17 +207,12 @@ class _Scan:
         return None
 
     def _json(self, name: str) -> Json:
-        limits = self._limits
-        return self._try(lambda: read_json(self._container.read(name, limits.text_size), name, limits))
-
-    def _read_text(self, text: str, key: str) -> Json:
-        return read_json(text, key, self._limits, legacy=True)
+        return read_json(self._container.read(name, self._limits.text_size), name, self._limits)
 
     def _version(self) -> str:
         """Return the version of Keras that wrote the file, or "" if it is unknown. No code runs because of metadata."""
         try:
-            data = self._container.read(METADATA, self._limits.text_size)
-            found = read_json(data, METADATA, self._limits)
+            found = self._json(METADATA)
         except ModelFileError:
             return ""
         version = found.get("keras_version") if isinstance(found, dict) else None
@@ -231,9 +220,14 @@ class _Scan:
 
     def _scan_weights(self) -> Listing:
         weights = self._weights
-        listing = None if weights is None else self._try(lambda: _listing_of(weights))
-        if weights is None or listing is None:
+        if weights is None:
             return Listing()
+
+        def read() -> Listing:
+            with contextlib.closing(weights.open()) as store:
+                return store.listing()
+
+        listing = self._try(read) or Listing()
         for rule in _rules_for("weights problem"):
             found = (finding for problem in listing.problems for finding in rule.find(problem))
             self._add(dataclasses.replace(finding, place=f"{weights.entry}: {finding.place}") for finding in found)
@@ -241,7 +235,7 @@ class _Scan:
         for key in ("model_config", "training_config"):
             text = listing.texts.get(key)
             if text is not None:
-                config = self._try(functools.partial(self._read_text, text, key))
+                config = self._try(functools.partial(read_json, text, key, self._limits, legacy=True))
                 self._add(scan_config(config, weights.entry, key, legacy=True))
         return listing
 
@@ -252,14 +246,6 @@ class _Scan:
             return self._container.start_of(entry.name, _START)
         except ModelFileError:
             return b""
-
-
-def _listing_of(weights: WeightsFile) -> Listing:
-    store = weights.open()
-    try:
-        return store.listing()
-    finally:
-        store.close()
 
 
 def _refused(error: ModelFileError) -> Finding:
