@@ -71,8 +71,6 @@ def test_example_is_opened_by_its_own_format(file_format, tmp_path):
 @every_format
 def test_weights_of_every_format_are_read(file_format, tmp_path):
     with read_archive(example(file_format, tmp_path), isolated=False) as file:
-        assert file.format == file_format.name
-        assert file.size > 0
         kernel, bias = file.weights.paths()
         assert np.array_equal(file.weights.read(kernel), DENSE_WEIGHTS["layers/dense/vars/0"])
         assert np.array_equal(file.weights.read(bias), DENSE_WEIGHTS["layers/dense/vars/1"])

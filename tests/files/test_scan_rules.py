@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from ramet._files import scan
-from ramet._files.container import Entry
 from ramet._files.scanner import rules as package
 from ramet._files.scanner.rule import ConfigValue, Member, Rule
 from ramet._files.scanner.rules import RULES
@@ -27,7 +26,7 @@ def found_by(rule, example):
         return [finding for _, finding in apply_rules(ConfigValue(example, "config"), [rule])]
     if rule.looks_at == "member":
         name, start = example
-        return list(rule.find(Member(Entry(name, len(start), len(start)), lambda _: start)))
+        return list(rule.find(Member(name, start)))
     return list(rule.find(example))
 
 

@@ -73,9 +73,7 @@ def _op(draft: DraftOp, ops: dict[int, Op], variables: tuple[VariableSpec, ...],
     layer = draft.layer
     if draft.same_as is not None:
         return Op(draft.id, draft.kind, draft.class_name, same_as=draft.same_as, name=draft.name)
-    settings: dict[str, Any] = (
-        _settings(layer) if layer else {"config": None, "no_config": "only its weights are known"}
-    )
+    settings = _settings(layer) if layer else {"config": None, "no_config": "only its weights are known"}
     graph = _graph(draft, ops, limits) if draft.kind == "model" else None
     children = () if graph is not None else tuple(ops[id(child)] for child in draft.called + draft.extras)
     if draft.class_name in _SHARES_WITH_INNER:
@@ -113,29 +111,30 @@ def _graph(draft: DraftOp, ops: dict[int, Op], limits: Limits) -> Graph:
         found = functional_calls(draft, layer, called, limits)
     elif layer is not None and layer.is_sequential:
         kind = "sequential"
-        found = sequential_calls(draft, called, limits)
+        found = sequential_calls(draft, called)
     if found is None:
         return Graph(draft.name, draft.class_name, kind, tuple(called.values()), extras=extras)
-    busy = tuple(op for op in called.values() if op.id not in found.idle)
-    idle = tuple(op for op in called.values() if op.id in found.idle)
-    return Graph(draft.name, draft.class_name, kind, busy, found.calls, found.inputs, found.outputs, idle + extras)
+    ids = {call.op for call in found[0]}
+    busy = tuple(op for op in called.values() if op.id in ids)
+    idle = tuple(op for op in called.values() if op.id not in ids)
+    return Graph(draft.name, draft.class_name, kind, busy, *found, idle + extras)
 
 
 def _settings(layer: SerializedLayer) -> dict[str, Any]:
     config = None
-    if layer.is_functional or (layer.is_sequential and layer.setting("layers")):
+    if layer.is_functional or (layer.is_sequential and layer.config.get("layers")):
         # The rest of such a config is its layers and calls, which are in the graph.
-        config = FrozenDict((("name", layer.name), ("trainable", layer.setting("trainable") is not False)))
-    elif layer.config is not None:
+        config = FrozenDict((("name", layer.name), ("trainable", layer.config.get("trainable") is not False)))
+    elif isinstance(layer.raw.get("config"), dict):
         config = freeze_config(layer.config)
     return {
         "module": layer.module,
         "registered_name": layer.text("registered_name") or layer.class_name,
         "config": config,
         "no_config": None if config is not None else "the file has no config of it",
-        "trainable": layer.setting("trainable") is not False,
+        "trainable": layer.config.get("trainable") is not False,
         # The dtype of an input is that of its values, not a policy.
-        "dtype_policy": None if layer.kind == "input" else _policy_name(layer.setting("dtype")),
+        "dtype_policy": None if layer.kind == "input" else _policy_name(layer.config.get("dtype")),
     }
 
 
@@ -154,8 +153,8 @@ def _policy_name(dtype: Any) -> str | None:
 def _numbered(draft: DraftOp, tree: WeightTree) -> list[tuple[str, str, ArraySpec]]:
     """Return the op's own variables as name, path in the file and spec."""
     found = [] if draft.group is None else tree.arrays(draft.group)
-    config = draft.layer.config if draft.layer else None
-    names = variable_names(draft.class_name, config or {}, [key for key, _, _ in found])
+    config = draft.layer.config if draft.layer else {}
+    names = variable_names(draft.class_name, config, [key for key, _, _ in found])
     return [(name, real, spec) for name, (_, real, spec) in zip(names, found, strict=True)]
 
 
@@ -165,7 +164,7 @@ def _variables(
     """Return the specs of an op's variables, and add the paths of their arrays to `arrays`."""
     if draft.same_as is not None:
         return ()
-    config = (draft.layer.config if draft.layer else None) or {}
+    config = draft.layer.config if draft.layer else {}
     weight = not draft.is_state
     trainable = weight and config.get("trainable") is not False
     specs = []

@@ -11,36 +11,20 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TypeAlias
 
 from ramet._files.draft import DraftOp
-from ramet._files.json_data import Json, describe_json, misfit, walk_json
+from ramet._files.json_data import Json, misfit, walk_json, wrong_value
 from ramet._files.limits import Limits
 from ramet._files.serialized import SerializedLayer, freeze_arguments, map_json, parse_shape
 from ramet._files.values import KnownTensor, mask_kinds, output_values
 from ramet._graph import Argument, Call, FrozenDict, FrozenList, Op, Ref, call_id, refs
-from ramet._report import escape
 from ramet.errors import HostileFileError, ModelFileError
 
+# The calls of a model in an order that can be run, and its inputs and outputs, nested as it takes and returns them.
+ModelCalls: TypeAlias = tuple[tuple[Call, ...], Argument, Argument]
 # Arguments of a call, by position and by name.
 _Arguments: TypeAlias = tuple[tuple[Argument, ...], FrozenDict]
 
 _CONSTANT = "_CONSTANT_VALUE"
 _HISTORY = "a layer, the number of a call and the number of an output"
-
-
-@dataclass(frozen=True, slots=True)
-class ModelCalls:
-    """The calls of one functional or Sequential model.
-
-    Attributes:
-        calls: In an order that can be run.
-        inputs: As the model takes them.
-        outputs: As the model returns them.
-        idle: Ids of ops that the config lists and nothing calls.
-    """
-
-    calls: tuple[Call, ...]
-    inputs: Argument
-    outputs: Argument
-    idle: frozenset[str] = frozenset()
 
 
 def functional_calls(draft: DraftOp, layer: SerializedLayer, ops: dict[str, Op], limits: Limits) -> ModelCalls:
@@ -50,11 +34,11 @@ def functional_calls(draft: DraftOp, layer: SerializedLayer, ops: dict[str, Op],
     tensors = _Tensors(callees, limits)
     arguments: dict[str, _Arguments] = {}
     for callee in callees.values():
-        for number, (raw, position) in enumerate(_inbound(callee.draft)):
-            arguments[call_id(callee.draft.id, number + 1)] = _read_arguments(raw, position, tensors)
+        for number, (raw, position) in enumerate(_inbound(callee.draft), 1):
+            arguments[call_id(callee.draft.id, number)] = _read_arguments(raw, position, tensors)
     position = f"{layer.position}.config"
-    inputs = _read_structure(layer.setting("input_layers"), f"{position}.input_layers", tensors)
-    outputs = _read_structure(layer.setting("output_layers"), f"{position}.output_layers", tensors)
+    inputs = _read_structure(layer.config.get("input_layers"), f"{position}.input_layers", tensors)
+    outputs = _read_structure(layer.config.get("output_layers"), f"{position}.output_layers", tensors)
     calls: dict[str, Call] = {}
     for own_id, op_id in _sorted_calls(callees, arguments, layer):
         args, kwargs = arguments.get(own_id, ((), FrozenDict()))
@@ -63,36 +47,30 @@ def functional_calls(draft: DraftOp, layer: SerializedLayer, ops: dict[str, Op],
         calls[own_id] = Call(own_id, op_id, args, kwargs, *values)
     for own_id, kinds in mask_kinds(tuple(calls.values()), ops).items():
         calls[own_id] = calls[own_id].with_changes(mask_kinds=kinds)
-    idle = frozenset(callee.draft.id for callee in callees.values() if callee.calls == 0)
-    return ModelCalls(tuple(calls.values()), inputs, outputs, idle)
+    return tuple(calls.values()), inputs, outputs
 
 
-def sequential_calls(draft: DraftOp, ops: dict[str, Op], limits: Limits) -> ModelCalls | None:
+def sequential_calls(draft: DraftOp, ops: dict[str, Op]) -> ModelCalls | None:
     """Return the calls of a Sequential model, each with the output of the one before; None for a model without an input."""
-    sequence = [draft.called[index] for index in draft.sequence]
-    if not sequence or sequence[0].kind != "input":
+    if not draft.sequence or draft.sequence[0].kind != "input":
         return None
-    tensors = _Tensors({}, limits)
+    known: dict[Ref, KnownTensor] = {}
     counts: Counter[str] = Counter()
     calls: dict[str, Call] = {}
     args: tuple[Argument, ...] = ()
-    for item, following in itertools.zip_longest(sequence, sequence[1:]):
+    for item, following in itertools.zip_longest(draft.sequence, draft.sequence[1:]):
         counts[item.id] += 1
         own_id = call_id(item.id, counts[item.id])
         if following is not None:
-            tensors.note(Ref(own_id), _build_shape(following), None)
-        values = output_values(ops[item.id], own_id, args, 0, tensors.known, calls)
+            # A layer has the shape that it was built with.
+            build = following.layer.raw.get("build_config") if following.layer else None
+            known[Ref(own_id)] = parse_shape(build.get("input_shape") if isinstance(build, dict) else None), None
+        values = output_values(ops[item.id], own_id, args, 0, known, calls)
         calls[own_id] = Call(own_id, item.id, args, FrozenDict(), *values)
         results = tuple(Ref(own_id, number) for number in range(len(calls[own_id].outputs)))
         args = (results[0] if len(results) == 1 else FrozenList(results),)
     first = next(iter(calls))
-    return ModelCalls(tuple(calls.values()), FrozenList((Ref(first),)), FrozenList(tuple(refs(args))))
-
-
-def _build_shape(draft: DraftOp) -> Json:
-    """Return the shape that a layer was built with."""
-    build = draft.layer.raw.get("build_config") if draft.layer else None
-    return build.get("input_shape") if isinstance(build, dict) else None
+    return tuple(calls.values()), FrozenList((Ref(first),)), FrozenList(tuple(refs(args)))
 
 
 def _inbound(draft: DraftOp) -> list[tuple[Json, str]]:
@@ -154,7 +132,7 @@ def _find_first_numbers(callees: dict[str, _Callee], layer: SerializedLayer) -> 
     if not calls:
         return
     highest: dict[str, int] = {}
-    for item in walk_json([*calls, layer.setting("output_layers")]):
+    for item in walk_json([*calls, layer.config.get("output_layers")]):
         if is_history(item):
             highest[item[0]] = max(highest.get(item[0], 0), item[1])
     for name, callee in callees.items():
@@ -166,18 +144,16 @@ class _Tensors:
     """The outputs of the calls of one model: their number, and the shapes and dtypes in the config.
 
     Attributes:
+        callees: The ops of the model, by name.
         counts: The number of outputs of each call that are used.
         known: Shape and dtype of each tensor, as far as the config contains them.
     """
 
     def __init__(self, callees: dict[str, _Callee], limits: Limits) -> None:
-        self._callees = callees
+        self.callees = callees
         self._limits = limits
         self.counts: Counter[str] = Counter()
         self.known: dict[Ref, KnownTensor] = {}
-
-    def has_layer(self, name: str) -> bool:
-        return name in self._callees
 
     def ref(self, history: Json, position: str, *, among_outputs: bool = False) -> Ref:
         """Return the output that `[layer, call, output]` names.
@@ -191,12 +167,9 @@ class _Tensors:
         if not is_history(history):
             raise misfit(_HISTORY, history, position)
         name, number, output = history[:3]
-        callee = self._callees.get(name)
+        callee = self.callees.get(name)
         if callee is None:
-            raise ModelFileError(
-                f"Cannot read the model: '{escape(position)}' in its config names the layer {name!a}, which does not exist.",
-                path=position,
-            )
+            raise wrong_value(position, f"names the layer {name!a}, which does not exist")
         first = callee.offset if among_outputs else callee.first
         if number >= first:
             number -= first
@@ -206,15 +179,9 @@ class _Tensors:
         if number == 0 and callee.calls == 0:
             callee.calls = 1
         if number >= callee.calls:
-            raise ModelFileError(
-                f"Cannot read the model: '{escape(position)}' in its config names call {describe_json(number)[11:]} of "
-                f"{name!a}, which has {callee.calls}.",
-                path=position,
-            )
+            raise wrong_value(position, f"names call {number} of {name!a}, which has {callee.calls}")
         if output >= self._limits.outputs:
-            raise HostileFileError(
-                f"Cannot read the model: '{escape(position)}' in its config names output {output:,}.", path=position
-            )
+            raise wrong_value(position, f"names output {output:,}", HostileFileError)
         ref = Ref(call_id(callee.draft.id, number + 1), output)
         self.counts[ref.call] = max(self.counts[ref.call], output + 1)
         return ref
@@ -298,7 +265,7 @@ def _read_keras_2(raw: Json, position: str, tensors: _Tensors) -> _Arguments:
 
     def is_tensor(item: Json) -> bool:
         # Among arguments by name, a tensor is the name of its layer and two numbers.
-        return is_history(item) and tensors.has_layer(item[0])
+        return is_history(item) and item[0] in tensors.callees
 
     by_name = map_json(named, is_tensor, lambda item: tensors.ref(item, position) if is_tensor(item) else item)
     assert isinstance(by_name, FrozenDict), "a dict is frozen to a dict"

@@ -110,7 +110,3 @@ def _limit_processor_time(seconds: float) -> None:
         soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
-
-
-if __name__ == "__main__":
-    main()

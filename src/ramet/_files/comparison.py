@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from typing import IO
 
-from ramet._diff import ABSENT, Change, Diff, Kind, compare_weights, diff_graphs, differences, equal
+from ramet._diff import ABSENT, Change, Diff, compare_weights, diff_graphs, differences, equal
 from ramet._files.json_data import Json, map_objects, walk_json
 from ramet._files.model_file import ModelFile
 from ramet._files.serialized import map_json
@@ -69,8 +69,7 @@ def diff_files(before: ModelFile, after: ModelFile, on_read: Callable[[str], Non
 def _compare_graphs(before: ModelFile, after: ModelFile, on_read: Callable[[str], None]) -> tuple[Diff, list[str]]:
     weights = before.weights, after.weights
     if (before.kind == "weights") != (after.kind == "weights"):
-        paths = dict.fromkeys([*before.weights, *after.weights])
-        compared, changes = compare_weights([(path, path) for path in paths], *weights, on_read=on_read)
+        compared, changes = compare_weights(_pairs(*weights), *weights, on_read=on_read)
         diff = Diff(before.graph.name, after.graph.name, tuple(changes), (), compared)
         return diff, ["layers, settings and compile settings (one of the files contains only weights)"]
     # Keras 2 wrote compile settings in another form: they would all seem changed.
@@ -93,7 +92,16 @@ def _compare_optimizers(before: ModelFile, after: ModelFile, on_read: Callable[[
     names = {"0": "iteration"} if all(_is_counter(side, "0") for side in (old, new)) else {}
     if all(_has_plain_rate(file) for file in (before, after)):
         names["1"] = _RATE
-    return _compare_by_path(old, new, "optimizer", lambda path: f"optimizer/{names.get(path, path)}", on_read)
+
+    def name(path: str) -> str:
+        return f"optimizer/{names.get(path, path)}"
+
+    return compare_weights(_pairs(old, new), old, new, kind="optimizer", name=name, on_read=on_read)[1]
+
+
+def _pairs(before: Weights, after: Weights) -> list[tuple[str, str]]:
+    """Pair arrays that have the same path in both files; those in one file alone are added or removed."""
+    return [(path, path) for path in dict.fromkeys([*before, *after])]
 
 
 def _is_counter(weights: Weights, path: str) -> bool:
@@ -107,14 +115,6 @@ def _has_plain_rate(file: ModelFile) -> bool:
     config = optimizer.get("config") if isinstance(optimizer, dict) else None
     plain = isinstance(config, dict) and isinstance(config.get(_RATE), float)
     return file.kind == "model" and plain and "1" in file.optimizer_weights
-
-
-def _compare_by_path(
-    before: Weights, after: Weights, kind: Kind, name: Callable[[str], str], on_read: Callable[[str], None]
-) -> list[Change]:
-    """Compare arrays that have the same path in both files; those in one file alone are added or removed."""
-    pairs = [(path, path) for path in dict.fromkeys([*before, *after])]
-    return compare_weights(pairs, before, after, kind=kind, name=name, on_read=on_read)[1]
 
 
 def _compare_metadata(before: ModelFile, after: ModelFile) -> list[Change]:
@@ -175,9 +175,9 @@ def _compare_weights_files(
     before: ModelFile, after: ModelFile, on_read: Callable[[str], None], *, same_model: bool
 ) -> Iterator[Change]:
     """Compare arrays of no variable, attributes, and, if the models are the same, groups."""
-    yield from _compare_by_path(
-        before.other_weights, after.other_weights, "file", lambda path: f"weights: {path}", on_read
-    )
+    others = before.other_weights, after.other_weights
+    pairs = _pairs(*others)
+    yield from compare_weights(pairs, *others, kind="file", name=lambda path: f"weights: {path}", on_read=on_read)[1]
     old, new = before.listing.attributes, after.listing.attributes
     for path in sorted({*old, *new}):
         ours, theirs = old.get(path, {}), new.get(path, {})

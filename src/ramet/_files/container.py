@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
 from ramet._files.limits import Limits, cannot_read
 from ramet._report import escape
@@ -92,37 +92,13 @@ class EntryProblem:
     reason: str
 
 
-class Container(Protocol):
-    """Files by name.
+class Container:
+    """The files of a model by name, read from the disk; the containers of other files override every method.
 
     Attributes:
+        entries: The files in it.
         limits: The limits for this container, which depend on its size.
     """
-
-    limits: Limits
-
-    @property
-    def entries(self) -> tuple[Entry, ...]:
-        """The files in it."""
-
-    def problems(self) -> list[EntryProblem]:
-        """Return the rules that the container breaks."""
-
-    def read(self, name: str, limit: int) -> bytes:
-        """Return the bytes of a file; raise if there are more than `limit`."""
-
-    def open(self, name: str) -> IO[bytes]:
-        """Open a file for random access. Nothing is unpacked to a path that the archive chooses."""
-
-    def start_of(self, name: str, count: int) -> bytes:
-        """Return the first bytes of a file without unpacking it."""
-
-    def close(self) -> None:
-        """Close the container."""
-
-
-class DiskFiles:
-    """Base of the containers whose files are on the disk, uncompressed: paths by name."""
 
     def __init__(self, files: dict[str, Path], limits: Limits) -> None:
         self._files = files
@@ -130,8 +106,12 @@ class DiskFiles:
         self.entries = tuple(Entry(name, size, size) for name, size in sizes.items())
         self.limits = limits.within(sum(sizes.values()))
 
+    def problems(self) -> list[EntryProblem]:
+        """Return the rules that the container breaks."""
+        return []
+
     def close(self) -> None:
-        """Do nothing: no file stays open."""
+        """Close the container. Files on the disk do not stay open."""
 
     def read(self, name: str, limit: int) -> bytes:
         """Return the bytes of a file; raise if there are more than `limit`."""
@@ -142,12 +122,12 @@ class DiskFiles:
         return data
 
     def start_of(self, name: str, count: int) -> bytes:
-        """Return the first bytes of a file."""
+        """Return the first bytes of a file without unpacking it."""
         with self.open(name) as file:
             return file.read(count)
 
     def open(self, name: str) -> IO[bytes]:
-        """Open one of the files."""
+        """Open a file for random access. Nothing is unpacked to a path that an archive chooses."""
         try:
             return self._files[name].open("rb")
         except KeyError:

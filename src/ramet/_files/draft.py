@@ -131,7 +131,7 @@ class DraftOp:
         path: From below the root.
         called: The ops of its call graph, or those inside it if it has none.
         extras: What a model with a call graph contains besides.
-        sequence: For a Sequential model, indices into `called` in the order of the calls: a layer may be called twice.
+        sequence: For a Sequential model, its ops in the order of the calls: a layer may be called twice.
         same_as: The path of the first occurrence of this very object, or None.
         is_state: Whether its variables are not parameters: those of metrics and optimizers.
     """
@@ -145,7 +145,7 @@ class DraftOp:
     path: str = ""
     called: list[DraftOp] = field(default_factory=list)
     extras: list[DraftOp] = field(default_factory=list)
-    sequence: list[int] = field(default_factory=list)
+    sequence: list[DraftOp] = field(default_factory=list)
     same_as: str | None = None
     is_state: bool = False
 
@@ -158,7 +158,6 @@ def draft_ops(root: SerializedLayer | None, tree: WeightTree) -> list[DraftOp]:
         tree: The weights file.
     """
     top = _listed_draft(root, "") if root else DraftOp(None, "weights", UNKNOWN, "model", "")
-    top.name = top.name or snake_case(top.class_name)
     top.kind = "model"
     first: dict[int, str] = {}
     found: list[DraftOp] = []
@@ -186,12 +185,14 @@ def _fill(draft: DraftOp, tree: WeightTree) -> None:
     layer = draft.layer
     layers_group = tree.layers_group(draft.group) if draft.group is not None else None
     if layer is not None and (layer.is_functional or layer.is_sequential):
-        layers = list(layer.layers()) if layer.setting("layers") is not None else []
-        children = _listed_drafts(layers, layers_group, tree)
-        if layer.is_functional:
-            draft.called = children
-        else:
-            draft.called, draft.sequence = _without_repetitions(children)
+        layers = list(layer.layers()) if layer.config.get("layers") is not None else []
+        draft.called = _listed_drafts(layers, layers_group, tree)
+        if not layer.is_functional:
+            shared: dict[int, DraftOp] = {}
+            for child in draft.called:
+                number = child.layer.shared_id if child.layer else None
+                draft.sequence.append(child if number is None else shared.setdefault(number, child))
+            draft.called = list({id(child): child for child in draft.sequence}.values())
         skip = ["optimizer", *([layers_group.rpartition("/")[2]] if layers_group else [])]
         draft.extras = [_saved_draft(saved, draft, tree) for saved in _saved(draft, tree, skip)]
         return
@@ -226,21 +227,6 @@ def _listed_drafts(layers: list[SerializedLayer], layers_group: str | None, tree
     return drafts
 
 
-def _without_repetitions(children: list[DraftOp]) -> tuple[list[DraftOp], list[int]]:
-    """Return the different layers of a sequence, and the order in which they are called."""
-    indices: dict[tuple[str, int], int] = {}
-    once: list[DraftOp] = []
-    sequence = []
-    for child in children:
-        number = child.layer.shared_id if child.layer else None
-        key = ("own", id(child)) if number is None else ("shared", number)
-        if key not in indices:
-            indices[key] = len(once)
-            once.append(child)
-        sequence.append(indices[key])
-    return once, sequence
-
-
 class _UnmatchedObjects:
     """Saved objects that have not been matched with a layer of a config yet."""
 
@@ -250,7 +236,9 @@ class _UnmatchedObjects:
         self._by_name: dict[str | None, list[SavedObject]] = {}
         # Items are taken from the end, so the first comes last.
         for item in reversed(saved):
-            self._by_attribute.setdefault(_attribute_key(item), []).append(item)
+            base = item.attribute.lstrip("_")
+            key = base if item.item is None else f"{base} {class_of_group(item.item)}"
+            self._by_attribute.setdefault(key, []).append(item)
             self._by_name.setdefault(tree.name(item.group), []).append(item)
 
     def take(self, attribute: str, inner: SerializedLayer) -> SavedObject | None:
@@ -265,12 +253,6 @@ class _UnmatchedObjects:
                     del self.left[item]
                     return item
         return None
-
-
-def _attribute_key(saved: SavedObject) -> str:
-    """Return the attribute that holds a saved object, with the class for an item of a list."""
-    base = saved.attribute.lstrip("_")
-    return base if saved.item is None else f"{base} {class_of_group(saved.item)}"
 
 
 def _saved_draft(saved: SavedObject, owner: DraftOp, tree: WeightTree) -> DraftOp:

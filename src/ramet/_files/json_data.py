@@ -21,13 +21,16 @@ _TUPLES = ("__tuple__", "TensorShape")
 _LONGEST_TEXT = 40
 
 
+def wrong_value(
+    position: str, reason: str, kind: type[ModelFileError] = ModelFileError, **parts: str
+) -> ModelFileError:
+    """Return the error for a value of a config at a position such as `config.layers[3].name`."""
+    return kind(f"Cannot read the model: '{escape(position)}' in its config {reason}.", path=position, **parts)
+
+
 def misfit(expected: str, found: Json, position: str) -> ModelFileError:
-    """Return the error for a value of a config that is not what it should be, such as `config.layers[3].name`."""
-    return ModelFileError(
-        f"Cannot read the model: '{escape(position)}' in its config is not {expected}.",
-        found=describe_json(found),
-        path=position,
-    )
+    """Return the error for a value of a config that is not what it should be."""
+    return wrong_value(position, f"is not {expected}", found=describe_json(found))
 
 
 def describe_json(value: Json) -> str:

@@ -233,12 +233,13 @@ def _sequence(config: Json) -> Json:
         return config
     if layers[0].get("class_name") != "InputLayer":
         return config
-    result = [{**layer, "config": _without_shape(layer.get("config"))} for layer in layers]
+    result = []
+    for layer in layers:
+        settings = layer.get("config")
+        if isinstance(settings, dict):
+            settings = {key: value for key, value in settings.items() if key != "batch_input_shape"}
+        result.append({**layer, "config": settings})
     return result if isinstance(config, list) else {**config, "layers": result}
-
-
-def _without_shape(config: Json) -> Json:
-    return {k: v for k, v in config.items() if k != "batch_input_shape"} if isinstance(config, dict) else config
 
 
 def _settings(class_name: str, config: dict[str, Json]) -> dict[str, Json]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import weakref
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Literal, Self, TypeAlias
 
 from ramet._files.assembly import AssembledModel, assemble
-from ramet._files.container import CONFIG, METADATA, Container, Entry
+from ramet._files.container import CONFIG, METADATA, Entry
 from ramet._files.draft import WeightTree
 from ramet._files.formats import WeightsReader, open_file
 from ramet._files.json_data import Json, misfit, read_json
@@ -25,7 +25,6 @@ from ramet._report import escape, joined
 from ramet.errors import HostileFileError, ModelFileError
 
 ModelKind: TypeAlias = Literal["model", "legacy model", "weights"]
-_Closable: TypeAlias = WeightsReader | Container | IO[bytes]
 _ASSETS = "assets/"
 _OPTIMIZER = "optimizer"
 _METADATA_KEYS = ("keras_version", "date_saved", "backend")
@@ -52,24 +51,28 @@ class ModelFile:
 
     Attributes:
         path: The path of the file.
-        format: The name of its format: "archive", "folder", "hdf5" or "shards".
         kind: "model", "legacy model" (HDF5 as of Keras 2), or "weights" alone.
         entries: The files in it.
-        size: The bytes of all files in it.
     """
 
     def __init__(self, path: Path, limits: Limits, *, isolated: bool) -> None:
         self.path = path
         file_format, self._container = open_file(path, limits)
-        self.format = file_format.name
         self._limits = self._container.limits
-        self._open: list[_Closable] = [self._container]
         self._raw: dict[str, IO[bytes]] = {}
-        self._end = weakref.finalize(self, _close_all, self._open)
+        # The last is closed first: a weights file may be inside an archive.
+        self._opened = contextlib.ExitStack()
+        self._opened.callback(self._container.close)
+        self._end = weakref.finalize(self, self._opened.close)
         self.entries: tuple[Entry, ...] = self._container.entries
-        self.size = sum(entry.size for entry in self.entries)
         try:
-            _refuse_problems(self._container, path)
+            for problem in self._container.problems():
+                what = f"'{problem.entry}' in '{escape(path.name)}'" if problem.entry else f"'{escape(path.name)}'"
+                raise HostileFileError(
+                    f"Cannot read {what}: {problem.reason}.",
+                    fix="save the model again with Keras; `ramet scan` lists all problems of the file.",
+                    path=problem.entry or str(path),
+                )
             self._weights_file = WeightsFile.find(path, self._container, file_format, isolated=isolated)
             self.kind: ModelKind = "model"
             if not file_format.has_config:
@@ -81,9 +84,7 @@ class ModelFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -114,9 +115,11 @@ class ModelFile:
         if self.kind == "weights":
             return None
         if self.kind == "legacy model":
-            found, name = read_json(self.listing.texts["model_config"], "model_config", self._limits), "model_config"
+            name = "model_config"
+            found = read_json(self.listing.texts[name], name, self._limits)
         else:
-            found, name = self._json(CONFIG), "config"
+            name = "config"
+            found = self._json(CONFIG)
         if not isinstance(found, dict):
             raise misfit("an object", found, name)
         return found
@@ -250,31 +253,15 @@ class ModelFile:
         entry = self._weights_file.entry_of(path, self._store)
         if entry not in self._raw:
             self._raw[entry] = self._container.open(entry)
-            self._open.append(self._raw[entry])
+            self._opened.callback(self._raw[entry].close)
         return self._raw[entry]
 
     @cached_property
     def _store(self) -> WeightsReader:
         assert self._weights_file is not None, "only existing weights are read"
         store = self._weights_file.open()
-        self._open.append(store)
+        self._opened.callback(store.close)
         return store
 
     def _json(self, name: str) -> Any:
         return read_json(self._container.read(name, self._limits.text_size), name, self._limits)
-
-
-def _close_all(opened: list[_Closable]) -> None:
-    """Close what was opened, the last first: a weights file may be inside an archive."""
-    while opened:
-        opened.pop().close()
-
-
-def _refuse_problems(container: Container, path: Path) -> None:
-    for problem in container.problems():
-        what = f"'{problem.entry}' in '{escape(path.name)}'" if problem.entry else f"'{escape(path.name)}'"
-        raise HostileFileError(
-            f"Cannot read {what}: {problem.reason}.",
-            fix="save the model again with Keras; `ramet scan` lists all problems of the file.",
-            path=problem.entry or str(path),
-        )

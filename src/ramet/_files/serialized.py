@@ -32,14 +32,14 @@ class SerializedLayer:
     Attributes:
         class_name: The name of its class.
         name: Its Keras name; empty if the config does not contain it.
-        config: Its settings; None if there are none, or if they are not an object.
+        config: Its settings; empty if there are none, or if they are not an object.
         position: Its position in the config, such as `config.layers[3]`.
         raw: All of it.
     """
 
     class_name: str
     name: str
-    config: dict[str, Json] | None
+    config: dict[str, Json]
     position: str
     raw: dict[str, Json] = field(repr=False)
 
@@ -53,23 +53,24 @@ class SerializedLayer:
         """Input, model, layer or operation."""
         if self.class_name == "InputLayer":
             return "input"
-        config = self.config or {}
         # Only models can be compiled: Keras writes for each of them how it was compiled, or that it was not.
-        if self.class_name in _MODELS or "compile_config" in self.raw or _lists_layers(config):
+        if self.class_name in _MODELS or "compile_config" in self.raw or self._lists_layers:
             return "model"
         return "operation" if (self.module or "").startswith(_OPERATIONS) else "layer"
 
     @property
     def is_functional(self) -> bool:
         """True if its config lists the calls of its layers."""
-        config = self.config or {}
-        return _lists_layers(config) and "input_layers" in config and "output_layers" in config
+        return self._lists_layers and "input_layers" in self.config and "output_layers" in self.config
 
     @property
     def is_sequential(self) -> bool:
         """True if its config is a sequence of layers."""
-        config = self.config or {}
-        return self.class_name == "Sequential" or (_lists_layers(config) and "build_input_shape" in config)
+        return self.class_name == "Sequential" or (self._lists_layers and "build_input_shape" in self.config)
+
+    @property
+    def _lists_layers(self) -> bool:
+        return isinstance(self.config.get("layers"), list)
 
     @property
     def shared_id(self) -> int | None:
@@ -82,14 +83,10 @@ class SerializedLayer:
         found = self.raw.get(key)
         return found if isinstance(found, str) else None
 
-    def setting(self, key: str) -> Json:
-        """Return a setting from its config, or None."""
-        return None if self.config is None else self.config.get(key)
-
     def layers(self) -> Iterator[SerializedLayer]:
         """Yield the layers that its config lists."""
         position = f"{self.position}.config.layers"
-        found = self.setting("layers")
+        found = self.config.get("layers")
         if not isinstance(found, list):
             raise misfit("a list of layers", found, position)
         return (parse_layer(item, f"{position}[{number}]") for number, item in enumerate(found))
@@ -107,8 +104,8 @@ def parse_layer(raw: Json, position: str) -> SerializedLayer:
         # Keras 1 and early Keras 2: the config of a Sequential model is the list of its layers.
         config = {"layers": config}
         raw = {**raw, "config": config}
-    settings = config if isinstance(config, dict) else None
-    name = raw.get("name", settings.get("name") if settings else None)
+    settings = config if isinstance(config, dict) else {}
+    name = raw.get("name", settings.get("name"))
     if name is not None and not isinstance(name, str):
         raise misfit("a name", name, f"{position}.name")
     return SerializedLayer(class_name, name or "", settings, position, raw)
@@ -140,10 +137,6 @@ def _is_layer(value: Json) -> bool:
     return "trainable" in config or value.get("module") == "keras.layers" or value["class_name"] in _MODELS
 
 
-def _lists_layers(config: dict[str, Json]) -> bool:
-    return isinstance(config.get("layers"), list)
-
-
 # Frozen values.
 
 
@@ -168,16 +161,15 @@ def map_json(
 def freeze_arguments(value: Json, ref_of: RefOf) -> Argument:
     """Freeze the arguments of a call: tensors become refs, arrays become constants with a digest."""
 
+    def bound(item: Json) -> Argument:
+        return _leaf(item, ref_of)
+
     def leaf(item: Json) -> Argument:
         tag, config = _tagged(item)
         if tag == "__slice__":
             # The bounds of a slice are numbers or tensors, never nested.
-            start, stop, step = (
-                map_json(config.get(key), _is_tagged, lambda bound: _leaf(*_tagged(bound), bound, ref_of))
-                for key in ("start", "stop", "step")
-            )
-            return Slice(start, stop, step)
-        return _leaf(tag, config, item, ref_of)
+            return Slice(*(map_json(config.get(key), _is_tagged, bound) for key in ("start", "stop", "step")))
+        return _leaf(item, ref_of)
 
     return map_json(value, _is_tagged, leaf)
 
@@ -216,7 +208,8 @@ def _tagged(item: Json) -> tuple[str | None, dict[str, Any]]:
     return None, {}
 
 
-def _leaf(tag: str | None, config: dict[str, Json], item: Json, ref_of: RefOf) -> Argument:
+def _leaf(item: Json, ref_of: RefOf) -> Argument:
+    tag, config = _tagged(item)
     if tag == _TENSOR:
         shape = parse_shape(config.get("shape"))
         found = ref_of(config) if config.get("keras_history") is not None else None

@@ -10,7 +10,6 @@ from typing import Any
 
 from ramet._files.json_data import Json
 from ramet._files.model_file import ModelFile
-from ramet._files.weights import Weights
 from ramet._graph import Graph, graph_rows
 from ramet._report import Code, Document, Result, Row, Section, count, envelope, joined
 
@@ -152,14 +151,11 @@ def _variables(file: ModelFile, step: Callable[[str], None]) -> Iterator[tuple[s
     for prefix, source in (("", file.weights), ("optimizer/", file.optimizer_weights)):
         for path in source:
             step(f"{prefix}{path}")
-            yield f"{prefix}{path}", _variable(source, path)
-
-
-def _variable(source: Weights, path: str) -> dict[str, Any]:
-    spec = source.spec(path)
-    facts: dict[str, Any] = {"shape": list(spec.shape), "dtype": spec.dtype, "digest": source.digest(path)}
-    # Texts have no range.
-    return facts | (source.statistics(path) if spec.dtype.startswith(_NUMBERS) else {})
+            spec = source.spec(path)
+            facts: dict[str, Any] = {"shape": list(spec.shape), "dtype": spec.dtype, "digest": source.digest(path)}
+            if spec.dtype.startswith(_NUMBERS):  # texts have no range
+                facts |= source.statistics(path)
+            yield f"{prefix}{path}", facts
 
 
 def _variable_row(path: str, facts: Mapping[str, Any]) -> Row:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ramet._files.serialized import parse_shape
@@ -102,40 +102,24 @@ def mask_kinds(calls: Sequence[Call], ops: dict[str, Op]) -> dict[str, _MaskKind
     found: dict[str, _MaskKinds] = {}
     for call in calls:
         op = ops[call.op]
-        kinds = tuple((name, _mask_kind(call, name, mask, by_id, reached, ops)) for name, mask in _masks(call, op))
+        kinds: list[tuple[int | str, MaskKind]] = []
+        for name, mask in call.kwargs.pairs if op.kind in ("layer", "model") else ():
+            parts = list(refs(mask))
+            if parts and isinstance(name, str) and (name == "mask" or name.endswith("_mask")):
+                masked = call.kwargs.get(name.removesuffix("_mask")) if name != "mask" else None
+                if masked is None:
+                    masked = call.args[0] if call.args else None
+                # Implicit: each part is made from the input of a masking layer before the value that the mask is for.
+                sources = {_mask_source(ref, by_id, ops) for ref in parts} - {None}
+                inputs: set[Ref | None] = set().union(*(reached[ref.call] for ref in refs(masked)))
+                is_implicit = len(sources) >= len({ref.call for ref in parts}) and sources <= inputs
+                kinds.append((name, "implicit" if is_implicit else "explicit"))
         if kinds:
-            found[call.id] = kinds
+            found[call.id] = tuple(kinds)
         masked = _masked_input(call, op)
         before = {reached[ref.call] for ref in call.refs()} if masked is None else {frozenset({masked})}
         reached[call.id] = before.pop() if len(before) == 1 else frozenset().union(*before)
     return found
-
-
-def _masks(call: Call, op: Op) -> Iterator[tuple[str, Argument]]:
-    if op.kind not in ("layer", "model"):
-        return
-    for name, value in call.kwargs.pairs:
-        if isinstance(name, str) and (name == "mask" or name.endswith("_mask")) and next(refs(value), None) is not None:
-            yield name, value
-
-
-def _mask_kind(
-    call: Call,
-    name: str,
-    mask: Argument,
-    by_id: dict[str, Call],
-    reached: dict[str, frozenset[Ref]],
-    ops: dict[str, Op],
-) -> MaskKind:
-    """Return "implicit" if each part of the mask is made from the input of a masking layer before the call's own input."""
-    masked = call.kwargs.get(name.removesuffix("_mask")) if name != "mask" else None
-    if masked is None:
-        masked = call.args[0] if call.args else None
-    wanted = {source for ref in refs(mask) if (source := _mask_source(ref, by_id, ops)) is not None}
-    if not wanted or len(wanted) < len({ref.call for ref in refs(mask)}):
-        return "explicit"
-    before: set[Ref] = set().union(*(reached[ref.call] for ref in refs(masked)))
-    return "implicit" if wanted <= before else "explicit"
 
 
 def _masked_input(call: Call, op: Op) -> Ref | None:
@@ -183,7 +167,7 @@ def _infer_dtype(op: Op, inputs: Sequence[str]) -> str | None:
         return None
     if op.class_name in _COMPUTING or (inputs and all("float" in dtype for dtype in inputs)):
         return policy
-    return inputs[0] if inputs and "float" not in inputs[0] and inputs[0] in _INTEGERS else None
+    return inputs[0] if inputs and inputs[0] in _INTEGERS else None
 
 
 def _joined(shapes: Sequence[Shape], config: _Config) -> Shape | None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import difflib
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 from ramet._diff import InMemory
@@ -74,48 +75,42 @@ def _dtype_of(spec: ArraySpec) -> np.dtype[Any]:
     return found
 
 
+@dataclass(eq=False, repr=False)
 class Weights:
     """Arrays by the paths of variables: `encoder/dense/kernel`.
 
-    Args:
+    Attributes:
         arrays: The path in the weights file of each variable, by its path.
         listing: The contents of the weights file.
         open_store: Opens the weights file, when the first array is read.
         open_raw: Opens the file that contains an array, as bytes.
     """
 
-    def __init__(
-        self,
-        arrays: Mapping[str, str],
-        listing: Listing,
-        open_store: Callable[[], WeightsReader],
-        open_raw: Callable[[str], IO[bytes]],
-    ) -> None:
-        self._arrays = dict(arrays)
-        self._listing = listing
-        self._open = open_store
-        self._open_raw = open_raw
+    arrays: dict[str, str]
+    listing: Listing
+    open_store: Callable[[], WeightsReader]
+    open_raw: Callable[[str], IO[bytes]]
 
     def __len__(self) -> int:
-        return len(self._arrays)
+        return len(self.arrays)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._arrays)
+        return iter(self.arrays)
 
     def __contains__(self, path: object) -> bool:
-        return path in self._arrays
+        return path in self.arrays
 
     def paths(self) -> tuple[str, ...]:
         """Return the paths of all variables, in the order of the model."""
-        return tuple(self._arrays)
+        return tuple(self.arrays)
 
     def spec(self, path: str) -> ArraySpec:
         """Return shape and dtype of a variable, without reading its values."""
-        return self._listing.arrays[self.array_path(path)]
+        return self.listing.arrays[self.array_path(path)]
 
     def read(self, path: str) -> np.ndarray[Any, Any]:
         """Return the values of a variable."""
-        array = self._open().read(self.array_path(path))
+        array = self.open_store().read(self.array_path(path))
         spec = self.spec(path)
         return array.view(_dtype_of(spec)) if spec.dtype == "bfloat16" else array
 
@@ -123,7 +118,7 @@ class Weights:
         """Return the values of a variable for reading in parts: from the disk, if they are contiguous there."""
         spec = self.spec(path)
         if spec.offset is not None:
-            file = self._open_raw(self.array_path(path))
+            file = self.open_raw(self.array_path(path))
             if ArrayOnDisk.fits(spec, file.seek(0, 2)):
                 return ArrayOnDisk(file, spec)
         return InMemory(self.read(path))
@@ -178,10 +173,10 @@ class Weights:
     def array_path(self, path: str) -> str:
         """Return the path of the array in the weights file: `layers/dense/vars/0`."""
         try:
-            return self._arrays[path]
+            return self.arrays[path]
         except KeyError:
             raise UnknownPathError(
                 f"Cannot find the variable '{escape(path)}': the file has no such path.",
-                closest=[escape(name) for name in difflib.get_close_matches(path, list(self._arrays)[:5_000], n=3)],
+                closest=[escape(name) for name in difflib.get_close_matches(path, list(self.arrays)[:5_000], n=3)],
                 path=path,
             ) from None

@@ -8,11 +8,11 @@ import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import IO
 
-from ramet._files.container import WEIGHTS, Entry, EntryProblem, check_readable, entry_problems
+from ramet._files.container import WEIGHTS, Container, Entry, EntryProblem, check_readable, entry_problems
 from ramet._files.formats.format import AMBIGUOUS, ZIP, FileFormat, Probe, find_directory
 from ramet._files.limits import Limits, cannot_read
 from ramet._report import escape
@@ -29,7 +29,7 @@ _BROKEN = (
 )
 
 
-class Archive:
+class Archive(Container):
     """An open zip archive; `hdf5` is the offset of an HDF5 file in it, or None."""
 
     def __init__(self, path: Path, limits: Limits, hdf5: int | None = None) -> None:
@@ -84,23 +84,16 @@ class Archive:
                 found=f"{info.file_size:,}",
                 path=name,
             )
-        try:
-            with self._zip.open(info) as file:
-                return file.read(limit)
-        except _BROKEN as error:
-            raise self._broken(name, error) from None
+        with self._reading(name), self._zip.open(info) as file:
+            return file.read(limit)
 
     def open(self, name: str) -> IO[bytes]:
         """Open a member for random access: in place if it is stored uncompressed, else unpacked to an unnamed file."""
         info = self._info(name)
-        try:
+        with self._reading(name):
             if info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & 0x1:
                 return _Window(self._file, self._start(info), info.file_size)  # type: ignore[return-value]
             return self._unpacked(info)
-        except ModelFileError:
-            raise
-        except _BROKEN as error:
-            raise self._broken(name, error) from None
 
     def _unpacked(self, info: zipfile.ZipInfo) -> IO[bytes]:
         with contextlib.ExitStack() as stack:
@@ -122,11 +115,9 @@ class Archive:
 
     def start_of(self, name: str, count: int) -> bytes:
         """Return the first bytes of a member."""
-        try:
-            with self._zip.open(self._info(name)) as file:
-                return file.read(count)
-        except _BROKEN as error:
-            raise self._broken(name, error) from None
+        info = self._info(name)
+        with self._reading(name), self._zip.open(info) as file:
+            return file.read(count)
 
     def _info(self, name: str) -> zipfile.ZipInfo:
         try:
@@ -159,10 +150,17 @@ class Archive:
             reason = f"it contains about {count:,} files, and {self.limits.entries:,} are allowed"
             raise cannot_read(path.name, reason, path=str(path))
 
-    def _broken(self, name: str, error: Exception) -> ModelFileError:
-        return ModelFileError(
-            f"Cannot read '{escape(name)}' in '{self._name}': it is broken.", found=escape(str(error)), path=name
-        )
+    @contextlib.contextmanager
+    def _reading(self, name: str) -> Iterator[None]:
+        """Translate the errors of a broken member."""
+        try:
+            yield
+        except ModelFileError:
+            raise
+        except _BROKEN as error:
+            raise ModelFileError(
+                f"Cannot read '{escape(name)}' in '{self._name}': it is broken.", found=escape(str(error)), path=name
+            ) from None
 
 
 class _Window(io.RawIOBase):

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import IO
 
-from ramet._files.container import CONFIG, WEIGHTS, DiskFiles, Entry, EntryProblem, entry_problems
+from ramet._files.container import CONFIG, WEIGHTS, Container, Entry, EntryProblem, entry_problems
 from ramet._files.formats.format import FileFormat, Probe
 from ramet._files.formats.shards import SHARD_MAP
 from ramet._files.limits import Limits, cannot_read
@@ -15,7 +15,7 @@ from ramet._report import escape
 from ramet.errors import ModelFileError
 
 
-class Folder(DiskFiles):
+class Folder(Container):
     """The files in a folder. Links are not followed."""
 
     def __init__(self, path: Path, limits: Limits) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ramet._files.container import DiskFiles, EntryProblem
+from ramet._files.container import Container, EntryProblem
 from ramet._files.formats.format import AMBIGUOUS, FileFormat, find_directory
 from ramet._files.limits import Limits
 
 
-class SingleFile(DiskFiles):
+class SingleFile(Container):
     """One file."""
 
     def __init__(self, path: Path, limits: Limits) -> None:

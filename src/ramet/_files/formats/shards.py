@@ -7,16 +7,16 @@ are in several, a list of names. All shards together are read as one weights fil
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ramet._files.container import DiskFiles, EntryProblem
+from ramet._files.container import Container, EntryProblem
 from ramet._files.formats.format import FileFormat, WeightsReader
 from ramet._files.json_data import Json, describe_json, read_json
 from ramet._files.limits import Limits, cannot_read
-from ramet._files.listing import ArraySpec, Group, H5Problem, Listing
+from ramet._files.listing import Group, H5Problem, Listing
 from ramet._report import escape
 from ramet.errors import ModelFileError
 
@@ -120,7 +120,7 @@ def _holders(item: Json, group: str, name: str) -> tuple[str, ...]:
     return tuple(shards)
 
 
-class ShardFiles(DiskFiles):
+class ShardFiles(Container):
     """The map and its shards."""
 
     def __init__(self, path: Path, limits: Limits) -> None:
@@ -175,20 +175,18 @@ class ShardedStore:
 
     def listing(self) -> Listing:
         """Return the groups and arrays of all shards, without their values."""
-        merged = _MergedListing(self._map)
+        self._holder = {}
+        merged = Listing()
+        problems: list[H5Problem] = []
         for shard in self._map.shards:
-            merged.add(shard, self._shard(shard).listing())
+            self._merge(shard, self._shard(shard).listing(), merged, problems)
             if len(merged.groups) + len(merged.arrays) > self._most:
                 raise cannot_read(self._map.name, f"its shards contain more than {self._most:,} groups and arrays")
-        self._holder = merged.holder
-        return Listing(merged.groups, merged.arrays, {}, tuple(merged.problems), merged.attributes)
+        return replace(merged, problems=tuple(problems))
 
     def read(self, path: str) -> np.ndarray[Any, Any]:
         """Return an array by its path in the shard that contains it."""
-        shard = self._holder.get(path)
-        if shard is None:
-            raise ModelFileError(f"Cannot find the array '{escape(path)}' in the shards.", path=path)
-        return self._shard(shard).read(path)
+        return self._shard(self.holder(path)).read(path)
 
     def holder(self, path: str) -> str:
         """Return the name of the shard that contains an array."""
@@ -208,53 +206,37 @@ class ShardedStore:
             self._opened = (name, self._open_shard(name, before))
         return self._opened[1]
 
-
-class _MergedListing:
-    """The listings of several shards, merged."""
-
-    def __init__(self, shard_map: ShardMap) -> None:
-        self._map = shard_map
-        self.groups: dict[str, Group] = {}
-        self.arrays: dict[str, ArraySpec] = {}
-        self.holder: dict[str, str] = {}
-        self.problems: list[H5Problem] = []
-        self.attributes: dict[str, dict[str, str]] = {}
-
-    def add(self, shard: str, listing: Listing) -> None:
-        """Add a shard. Arrays that the map does not list are reported and left out."""
+    def _merge(self, shard: str, listing: Listing, merged: Listing, problems: list[H5Problem]) -> None:
+        """Add the listing of a shard. Arrays that the map does not list are reported and left out."""
         for group in self._map.groups[shard]:
             # If the listing has problems, one of them explains why the group is missing.
             if group not in listing.groups and not listing.problems:
                 reason = f"it lists {_quoted(group)} in {_quoted(shard)}, which does not contain it"
                 fix = "the shards are of another model, or one is incomplete: download or save them together."
                 raise cannot_read(self._map.name, reason, ModelFileError, fix=fix)
-        self.problems += [H5Problem(one.kind, f"{shard}: {one.path}", one.reason) for one in listing.problems]
+        problems += [H5Problem(one.kind, f"{shard}: {one.path}", one.reason) for one in listing.problems]
         for path, spec in listing.arrays.items():
-            if not self._map.holds(shard, path):
-                self._report(shard, path, "the shard map does not list it")
-            elif path in self.holder:
-                self._report(shard, path, f"it is also in '{self.holder[path]}'")
-            else:
-                self.arrays[path] = spec
-                self.holder[path] = shard
+            is_listed = self._map.holds(shard, path)
+            if is_listed and path not in self._holder:
+                merged.arrays[path] = spec
+                self._holder[path] = shard
+            elif len(problems) < _MOST_PROBLEMS:
+                reason = f"it is also in '{self._holder[path]}'" if is_listed else "the shard map does not list it"
+                problems.append(H5Problem("shard", f"{shard}: {path}", reason))
         for path, own in listing.groups.items():
-            kept = [name for name in own.arrays if self.holder.get(f"{path}/{name}".lstrip("/")) == shard]
-            before = self.groups.get(path, Group())
-            self.groups[path] = Group(
+            kept = [name for name in own.arrays if self._holder.get(f"{path}/{name}".lstrip("/")) == shard]
+            before = merged.group(path)
+            merged.groups[path] = Group(
                 _united(before.groups, own.groups),
                 _united(before.arrays, kept),
                 before.name if before.name is not None else own.name,
                 before.name_lists | own.name_lists,
             )
         for path, found in listing.attributes.items():
-            attributes = self.attributes.setdefault(path, {})
+            attributes = merged.attributes.setdefault(path, {})
             for name, text in found.items():
                 if attributes.setdefault(name, text) != text:
                     attributes[f"{name} in {shard}"] = text
-
-    def _report(self, shard: str, path: str, reason: str) -> None:
-        if len(self.problems) < _MOST_PROBLEMS:
-            self.problems.append(H5Problem("shard", f"{shard}: {path}", reason))
 
 
 def _united(one: Iterable[str], other: Iterable[str]) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ import builtins
 import functools
 import json
 import re
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -158,11 +157,6 @@ def is_tensor_type(module: str, name: str) -> bool:
 def is_python_builtin(name: str) -> bool:
     """Return whether Python has a function or class of this name: `exec`, `eval`, `open`."""
     return hasattr(builtins, name)
-
-
-def is_standard_library(module: str) -> bool:
-    """Return whether a module comes with Python: `os`, `subprocess`, `builtins`."""
-    return module.partition(".")[0] in sys.stdlib_module_names
 
 
 def _of_keras(module: str) -> str:

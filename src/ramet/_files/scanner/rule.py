@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
-from ramet._files.container import Entry
 from ramet._files.json_data import Json
 from ramet._files.scanner.finding import Finding, Severity
 from ramet._report import abbreviate
@@ -170,22 +168,12 @@ class ConfigValue:
         return name if is_layer else None
 
 
+@dataclass(frozen=True, slots=True)
 class Member:
-    """A file in an archive.
+    """A file in an archive: its name, and its first bytes."""
 
-    Args:
-        entry: Its record in the archive.
-        read_start: Returns its first bytes, which are read on demand.
-    """
-
-    def __init__(self, entry: Entry, read_start: Callable[[Entry], bytes]) -> None:
-        self.name = entry.name
-        self._entry, self._read_start = entry, read_start
-
-    @cached_property
-    def start(self) -> bytes:
-        """The first bytes of the file."""
-        return self._read_start(self._entry)
+    name: str
+    start: bytes
 
     def finding(self, severity: Severity, kind: str, what: str, effect: str, safe_mode: str = "") -> Finding:
         """Return a finding at this file."""

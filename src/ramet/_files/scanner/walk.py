@@ -150,7 +150,7 @@ class _Scan:
         self._apply("archive problem", problems)
         expected = {*_EXPECTED, *_HUB, *shards}
         unexpected = (e for e in self._container.entries if e.name not in expected and not e.name.endswith("/"))
-        self._apply("member", (Member(entry, self._start_of) for entry in unexpected))
+        self._apply("member", (Member(entry.name, self._start_of(entry)) for entry in unexpected))
         self._scan_weights()
         if CONFIG in self._names:
             self._add(scan_config(self._try(lambda: self._json(CONFIG)), CONFIG, "config"))
@@ -170,7 +170,11 @@ class _Scan:
         """Return the report, or raise the first error if part of the file is broken and the rest is not unsafe."""
         if self._broken and not any(finding.severity == "unsafe" for finding in self._findings):
             raise self._broken[0]
-        findings = self._findings + [_refused(error) for error in self._broken] + list(self._unlisted())
+        findings = self._findings + [_refused(error) for error in self._broken]
+        for severity, count in self._counts.items():
+            if count > self._limits.listed:
+                what = f"{count - self._limits.listed:,} more findings of this severity are not listed."
+                findings.append(Finding(severity, "more", what, "They are like the others.", "the file"))
         return ScanReport(self._path.name, kind, version, worst_first(findings))
 
     def _apply(self, subject: Subject, parts: Iterable[object]) -> None:
@@ -188,13 +192,6 @@ class _Scan:
             self._counts[finding.severity] += 1
             if self._counts[finding.severity] <= self._limits.listed:
                 self._findings.append(finding)
-
-    def _unlisted(self) -> Iterator[Finding]:
-        for severity, count in self._counts.items():
-            more = count - self._limits.listed
-            if more > 0:
-                what = f"{more:,} more findings of this severity are not listed."
-                yield Finding(severity, "more", what, "They are like the others.", "the file")
 
     def _try(self, read: Callable[[], _Read]) -> _Read | None:
         """Return what `read` returns; on an error, return None and keep the reason."""

@@ -7,22 +7,12 @@ of trust if it is code of the user or of another package.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
+from ramet._files.scanner import names
 from ramet._files.scanner.finding import Finding
-from ramet._files.scanner.names import (
-    ADDED_PACKAGES,
-    KERAS_PACKAGES,
-    is_class,
-    is_class_name,
-    is_function,
-    is_known_name,
-    is_no_class_of_keras,
-    is_python_builtin,
-    is_standard_library,
-    is_tensor_type,
-)
 from ramet._files.scanner.rule import NOT_CHECKED, ConfigValue, Rule
 from ramet._report import abbreviate
 
@@ -61,7 +51,7 @@ def _unusual_object(value: ConfigValue) -> Iterator[Finding]:
     elif name == "__typespec__":
         # tf_keras creates an object of the class that this names, registered or not.
         module, spec = fields.get("module"), fields.get("spec_name")
-        if not is_tensor_type(str(module), str(spec)) or fields.get("registered_name") is not None:
+        if not names.is_tensor_type(str(module), str(spec)) or fields.get("registered_name") is not None:
             what = f"The config names {abbreviate(f'{module}.{spec}')} as the type of a tensor."
             yield _never_written(value, "class", what)
 
@@ -83,7 +73,7 @@ def _named_object(value: ConfigValue) -> Iterator[Finding]:
     if "." in name and ">" not in name:
         yield _never_written(value, word, f"The config names the {word} {abbreviate(name)}, with a dot in its name.")
         return
-    if word == "class" and is_no_class_of_keras(name) and (value.legacy or not module):
+    if word == "class" and names.is_no_class_of_keras(name) and (value.legacy or not module):
         what = f"The config names '{name}' as a class, but Keras has something else under that name."
         yield _never_written(value, word, what)
         return
@@ -99,24 +89,28 @@ def _in_module(value: ConfigValue, module: str, name: str, word: _Word) -> Itera
     registered = registered if registered and ">" in registered else ""
     if not module:
         # As Keras 2 writes it, and Keras 3 for classes from a script or a notebook.
-        known = is_known_name(name) if word == "function" else is_class_name(name)
+        known = names.is_known_name(name) if word == "function" else names.is_class_name(name)
         if "module" in value.value or not known:
             yield _not_of_keras(value, word, registered or name, "a script, or the registry")
     elif module == "builtins" and word == "function":
         # A function without a module: one of Keras' own by name, or a user's; or one of Python, which no model needs.
-        if not is_known_name(name):
-            if is_python_builtin(name):
+        if not names.is_known_name(name):
+            if names.is_python_builtin(name):
                 yield _importing(value, "unsafe", word, module, name, "It is a built-in function of Python.")
             else:
                 yield _not_of_keras(value, word, name, "the registry")
-    elif package in KERAS_PACKAGES:
+    elif package in names.KERAS_PACKAGES:
         yield from _in_keras(value, module, name, word)
-    elif package == "tensorflow" and word == "class" and (is_class(module, name) or is_tensor_type(module, name)):
+    elif (
+        package == "tensorflow"
+        and word == "class"
+        and (names.is_class(module, name) or names.is_tensor_type(module, name))
+    ):
         return
-    elif is_standard_library(module):
+    elif package in sys.stdlib_module_names:
         why = "It belongs to Python's standard library, which no model needs."
         yield _importing(value, "unsafe", word, module, name, why)
-    elif package in ADDED_PACKAGES:
+    elif package in names.ADDED_PACKAGES:
         why = f"Keras imports the package {package}, if it is installed."
         yield _importing(value, "trust", word, module, name, why)
     else:
@@ -124,9 +118,9 @@ def _in_module(value: ConfigValue, module: str, name: str, word: _Word) -> Itera
 
 
 def _in_keras(value: ConfigValue, module: str, name: str, word: _Word) -> Iterator[Finding]:
-    if is_function(module, name) if word == "function" else is_class(module, name):
+    if names.is_function(module, name) if word == "function" else names.is_class(module, name):
         return
-    is_other = is_class(module, name) if word == "function" else is_function(module, name)
+    is_other = names.is_class(module, name) if word == "function" else names.is_function(module, name)
     reason = f"which is not a {word}" if is_other else "which is not part of a model"
     yield value.finding(
         "unsafe",
