@@ -185,11 +185,10 @@ def _compare_weights_files(
         if not in_both and not same_model:
             continue
         for name in sorted({*ours, *theirs}):
-            if ours.get(name) != theirs.get(name) and (same_model or name not in _NAME_ATTRIBUTES):
+            was, now = (found.get(name, ABSENT) for found in (ours, theirs))
+            if was != now and (same_model or name not in _NAME_ATTRIBUTES):
                 where = f"weights: {path or '/'}"
-                yield Change(
-                    "file", where, where, f"attribute {name}", _or_absent(ours.get(name)), _or_absent(theirs.get(name))
-                )
+                yield Change("file", where, where, f"attribute {name}", was, now)
     if same_model:
         for path in sorted(before.listing.groups.keys() ^ after.listing.groups.keys()):
             where = f"weights: {path}"
@@ -197,13 +196,9 @@ def _compare_weights_files(
             yield Change("file", where if is_old else None, None if is_old else where, "group")
     problems = [{(one.kind, one.path): one.reason for one in file.listing.problems} for file in (before, after)]
     for kind, path in sorted({*problems[0], *problems[1]}):
-        was, now = (found.get((kind, path)) for found in problems)
+        was, now = (found.get((kind, path), ABSENT) for found in problems)
         if was != now:
-            yield Change("file", f"weights: {path}", f"weights: {path}", kind, _or_absent(was), _or_absent(now))
-
-
-def _or_absent(text: str | None) -> Argument:
-    return ABSENT if text is None else text
+            yield Change("file", f"weights: {path}", f"weights: {path}", kind, was, now)
 
 
 # What is in a config and not in the graph.

@@ -100,6 +100,9 @@ class Container:
         limits: The limits for this container, which depend on its size.
     """
 
+    # The end of the message for a file that does not exist.
+    _place = "among the files of the model"
+
     def __init__(self, files: dict[str, Path], limits: Limits) -> None:
         self._files = files
         sizes = {name: check_readable(path).st_size for name, path in files.items()}
@@ -131,7 +134,7 @@ class Container:
         try:
             return self._files[name].open("rb")
         except KeyError:
-            raise ModelFileError(f"Cannot find '{escape(name)}' among the files of the model.", path=name) from None
+            raise ModelFileError(f"Cannot find '{escape(name)}' {self._place}.", path=name) from None
         except OSError as error:
             raise cannot_read(name, f"{error.strerror}", ModelFileError) from None
 

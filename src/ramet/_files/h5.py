@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import math
 from collections.abc import Collection
+from dataclasses import replace
 from typing import IO, Any
 
 from ramet._files.limits import Limits
@@ -86,15 +87,13 @@ class _Walk:
     def __init__(self, h5py: Any, root: Any, limits: Limits) -> None:
         self._h5py = h5py
         self._limits = limits
-        self._groups: dict[str, Group] = {}
-        self._arrays: dict[str, ArraySpec] = {}
         self._problems: list[H5Problem] = []
-        self._attributes: dict[str, dict[str, str]] = {}
         # After a user block, the offsets that HDF5 reports are not those in the file.
         self._direct = root.file.userblock_size == 0
         self._seen: set[tuple[int, int]] = set()
         self._names = 0
         texts = {key: text for key in _TEXTS if isinstance(text := self._attribute(root, key), str)}
+        self._found = Listing(texts=texts)
         waiting = [("", root)]
         while waiting:
             path, group = waiting.pop()
@@ -107,17 +106,17 @@ class _Walk:
                 self._report("depth", path, f"groups are nested more than {limits.group_depth} levels deep")
                 continue
             waiting.extend(reversed(inside))
-            if len(self._groups) + len(self._arrays) > limits.objects:
+            if len(self._found.groups) + len(self._found.arrays) > limits.objects:
                 self._report("crowd", path, f"the file contains more than {limits.objects:,} groups and arrays")
                 break
-        self.listing = Listing(self._groups, self._arrays, texts, tuple(self._problems), self._attributes)
+        self.listing = replace(self._found, problems=tuple(self._problems))
 
     def _enter(self, path: str, group: Any) -> list[tuple[str, Any]]:
         """Add a group and its arrays, and return the groups inside."""
         inside: list[tuple[str, Any]] = []
         arrays: list[str] = []
         for name in group:
-            if len(self._arrays) + len(arrays) > self._limits.objects:
+            if len(self._found.arrays) + len(arrays) > self._limits.objects:
                 break
             inner = f"{path}/{name}" if path else name
             self._names += len(inner)
@@ -127,16 +126,16 @@ class _Walk:
             elif isinstance(item, self._h5py.Dataset):
                 arrays.append(name)
                 self._describe(inner, item)
-                self._arrays[inner], kind = _spec(item, self._limits, offset=self._direct)
+                self._found.arrays[inner], kind = _spec(item, self._limits, offset=self._direct)
                 if kind:
-                    self._report(kind, inner, self._arrays[inner].refused or "")
+                    self._report(kind, inner, self._found.arrays[inner].refused or "")
             elif item is not None:
                 self._report("type", inner, f"it is a {type(item).__name__.lower()}, neither a group nor an array")
         names = tuple(inner.rpartition("/")[2] for inner, _ in inside)
         attributes = self._describe(path, group)
         own = self._attribute(group, "name") if "name" in attributes else None
         name_lists = self._name_lists(group, attributes) if attributes else {}
-        self._groups[path] = Group(names, tuple(arrays), own if isinstance(own, str) else None, name_lists)
+        self._found.groups[path] = Group(names, tuple(arrays), own if isinstance(own, str) else None, name_lists)
         return inside
 
     def _item(self, group: Any, name: str, path: str) -> Any:
@@ -177,7 +176,7 @@ class _Walk:
                 except Exception as error:  # noqa: BLE001  # a broken attribute makes h5py raise anything
                     found[name] = f"unreadable ({type(error).__name__})"
         if found:
-            self._attributes[path] = found
+            self._found.attributes[path] = found
         return names
 
     def _name_lists(self, group: Any, attributes: Collection[str]) -> dict[str, tuple[str, ...]]:

@@ -127,18 +127,13 @@ def _with_bias(*names: str) -> _Names:
     return lambda config: [*names, "bias"] if config.get("use_bias", True) else list(names)
 
 
-def _always(*names: str) -> _Names:
-    return lambda _: list(names)
+def _scaled(config: _Config) -> list[str]:
+    return [name for name, flag in (("gamma", "scale"), ("beta", "center")) if config.get(flag, True)]
 
 
-def _scaled(*more: str) -> _Names:
-    """Return a rule for gamma and beta, each if the config has it."""
-
-    def names(config: _Config) -> list[str]:
-        found = [name for name, flag in (("gamma", "scale"), ("beta", "center")) if config.get(flag, True)]
-        return found + list(more)
-
-    return names
+def _batch_normalization(config: _Config) -> list[str]:
+    more = ["moving_stddev", "renorm_mean", "renorm_stddev"] if config.get("renorm") else []
+    return [*_scaled(config), "moving_mean", "moving_variance", *more]
 
 
 def _spectral(config: _Config) -> list[str]:
@@ -155,25 +150,22 @@ _RULES: dict[str, _Names] = {
         (["scale"] if config.get("use_scale") else [])
         + (["concat_score_weight"] if config.get("score_mode") == "concat" else [])
     ),
-    "BatchNormalization": lambda config: _scaled(
-        *("moving_mean", "moving_variance"),
-        *(("moving_stddev", "renorm_mean", "renorm_stddev") if config.get("renorm") else ()),
-    )(config),
+    "BatchNormalization": _batch_normalization,
     "ConvLSTMCell": _RECURRENT,
     "Dense": _with_bias("kernel"),
     "EinsumDense": lambda config: ["kernel"] if config.get("bias_axes") is None else ["kernel", "bias"],
-    "Embedding": _always("embeddings"),
+    "Embedding": lambda _: ["embeddings"],
     "GRUCell": _RECURRENT,
-    "GroupNormalization": _scaled(),
+    "GroupNormalization": _scaled,
     "LSTMCell": _RECURRENT,
-    "LayerNormalization": lambda config: ["gamma"] if config.get("rms_scaling") else _scaled()(config),
-    "Normalization": _always("mean", "variance", "count"),
-    "PReLU": _always("alpha"),
-    "RMSNormalization": _always("scale"),
+    "LayerNormalization": lambda config: ["gamma"] if config.get("rms_scaling") else _scaled(config),
+    "Normalization": lambda _: ["mean", "variance", "count"],
+    "PReLU": lambda _: ["alpha"],
+    "RMSNormalization": lambda _: ["scale"],
     "ReversibleEmbedding": lambda config: (
         ["embeddings"] if config.get("tie_weights", True) else ["embeddings", "reverse_embeddings"]
     ),
-    "STFTSpectrogram": _always("real_kernel", "imag_kernel"),
+    "STFTSpectrogram": lambda _: ["real_kernel", "imag_kernel"],
     "SimpleRNNCell": _RECURRENT,
     "SpectralNormalization": _spectral,
     **{

@@ -5,39 +5,27 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 from pathlib import Path
-from typing import IO
 
 from ramet._files.container import CONFIG, WEIGHTS, Container, Entry, EntryProblem, entry_problems
 from ramet._files.formats.format import FileFormat, Probe
 from ramet._files.formats.shards import SHARD_MAP
-from ramet._files.limits import Limits, cannot_read
+from ramet._files.limits import Limits
 from ramet._report import escape
-from ramet.errors import ModelFileError
 
 
 class Folder(Container):
     """The files in a folder. Links are not followed."""
 
     def __init__(self, path: Path, limits: Limits) -> None:
-        self._path = path
+        self._place = f"in '{escape(path.name)}'"
         self.entries = tuple(_found_in(path, limits))
-        self._by_name = {entry.name: entry for entry in self.entries}
+        self._files = {entry.name: path / entry.name for entry in self.entries if not entry.link}
         self._size = sum(entry.size for entry in self.entries)
         self.limits = limits.within(self._size)
 
     def problems(self) -> list[EntryProblem]:
         """Return the rules that the folder breaks. Its files are not compressed, so there can be no bomb."""
         return list(entry_problems(self.entries, self.limits, self._size))
-
-    def open(self, name: str) -> IO[bytes]:
-        """Open a file of the folder."""
-        entry = self._by_name.get(name)
-        if entry is None or entry.link:
-            raise ModelFileError(f"Cannot find '{escape(name)}' in '{escape(self._path.name)}'.", path=name)
-        try:
-            return (self._path / name).open("rb")
-        except OSError as error:
-            raise cannot_read(name, f"{error.strerror}", ModelFileError) from None
 
 
 def _found_in(folder: Path, limits: Limits) -> list[Entry]:
