@@ -6,9 +6,11 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import pairwise
+from typing import TypeAlias
 
 Items = Sequence[Hashable]
 Span = tuple[int, int, int, int]
+_Chain: TypeAlias = "tuple[tuple[int, int], _Chain] | None"
 
 # How often a span is split at its unique items.
 _ROUNDS = 40
@@ -74,38 +76,31 @@ def _fewest_edits(before: Items, after: Items, span: Span) -> list[tuple[int, in
     """
     low, high, start, end = span
     width, height = high - low, end - start
-    reached = {1: 0}
-    rounds: list[dict[int, int]] = []
+    # How far each diagonal was followed, and the equal items on the way there: the last pair, and a chain of those before it.
+    reached: dict[int, tuple[int, _Chain]] = {1: (0, None)}
     for edits in range(min(width + height, _EDITS) + 1):
-        rounds.append(dict(reached))
         for diagonal in range(-edits, edits + 1, 2):
-            down = diagonal == -edits or (diagonal != edits and reached[diagonal - 1] < reached[diagonal + 1])
-            x = reached[diagonal + 1] if down else reached[diagonal - 1] + 1
+            down = diagonal == -edits or (diagonal != edits and reached[diagonal - 1][0] < reached[diagonal + 1][0])
+            x, chain = reached[diagonal + 1 if down else diagonal - 1]
+            if not down:
+                x += 1
             y = x - diagonal
             while x < width and y < height and before[low + x] == after[start + y]:
+                chain = ((low + x, start + y), chain)
                 x, y = x + 1, y + 1
-            reached[diagonal] = x
+            reached[diagonal] = x, chain
             if x >= width and y >= height:
-                return [(low + i, start + j) for i, j in _backtrack(rounds, width, height)]
+                found: list[tuple[int, int]] = []
+                while chain:
+                    pair, chain = chain
+                    found.append(pair)
+                return found
     return None
 
 
-def _backtrack(rounds: list[dict[int, int]], x: int, y: int) -> Iterator[tuple[int, int]]:
-    """Yield the equal items on the path that was found, from the end."""
-    for edits in reversed(range(len(rounds))):
-        reached, diagonal = rounds[edits], x - y
-        down = diagonal == -edits or (diagonal != edits and reached[diagonal - 1] < reached[diagonal + 1])
-        previous = diagonal + 1 if down else diagonal - 1
-        before, after = reached[previous], reached[previous] - previous
-        while x > max(before, 0) and y > max(after, 0):
-            x, y = x - 1, y - 1
-            yield x, y
-        x, y = before, after
-
-
 def _in_turn(before: Items, after: Items, span: Span) -> Iterator[tuple[int, int]]:
-    low, high, start, end = span
     """Yield each item paired with the next equal one on the other side."""
+    low, high, start, end = span
     positions: dict[Hashable, list[int]] = {}
     for j in range(start, end):
         positions.setdefault(after[j], []).append(j)

@@ -10,20 +10,21 @@ from typing import Literal, TypeAlias, get_args
 from ramet._graph import EMPTY, Argument, Constant, Frozen, FrozenDict
 from ramet._report import Document, Result, Summarized
 
+# In the order in which a summary counts them.
 Kind: TypeAlias = Literal[
     "added",
     "removed",
     "moved",
-    "renamed",
     "replaced",
+    "renamed",
     "setting",
     "call",
     "mask",
     "input",
     "output",
-    "value",
-    "variable",
     "sharing",
+    "variable",
+    "value",
     "order",
     "compile",
     "weights",
@@ -32,7 +33,7 @@ Kind: TypeAlias = Literal[
     "state",
     "file",
 ]
-KINDS: frozenset[str] = frozenset(get_args(Kind))
+KINDS: tuple[Kind, ...] = get_args(Kind)
 _MIRRORED: Mapping[str, Kind] = {"added": "removed", "removed": "added"}
 
 # The value of something that does not exist on one side; None is a value like any other.
@@ -71,9 +72,10 @@ class Change(Summarized, Frozen):
     measure: FrozenDict = EMPTY
 
     def _summary(self) -> str:
-        from ramet._diff.words import sentence
+        from ramet._diff.words import label, words
 
-        return f"{self.kind}: {' '.join(sentence(self).split())}"
+        sentence = f"{label(self)}: {''.join(words(self))}"
+        return f"{self.kind}: {' '.join(sentence.split())}"
 
     def _text(self) -> str:
         from ramet._diff.json import change_text

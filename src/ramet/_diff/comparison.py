@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from operator import itemgetter
+from typing import TypeVar
 
 from ramet._diff.alignment import align, longest_increasing
 from ramet._diff.change import Change
@@ -14,6 +16,7 @@ from ramet._graph import Call, Graph, Ref
 _SOURCES = 8
 
 _Position = tuple[int, int]
+_Item = TypeVar("_Item")
 
 
 class Comparison:
@@ -49,8 +52,7 @@ class Comparison:
 
     def differ(self, one: Node, other: Node) -> bool:
         """Return whether two partners differ in more than names."""
-        signatures = self.pairing.signatures
-        return signatures[one].exact != signatures[other].exact
+        return not self.pairing.signatures.alike(one, other, "exact")
 
     def has_changed_around(self, node: Node) -> bool:
         """Return whether the op, or a layer that holds it, was changed or receives something else."""
@@ -62,17 +64,10 @@ class Comparison:
             above = above.parent if above.around is None else None
         return False
 
-    def changes(self) -> tuple[Change, ...]:
-        """Return the changes, in the order of the models."""
-        return _sorted(self._changes)
-
-    def consequences(self) -> tuple[Change, ...]:
-        """Return the changes that follow from others, in the order of the models."""
-        return _sorted(self._consequences)
-
-
-def _sorted(found: list[tuple[_Position, Change]]) -> tuple[Change, ...]:
-    return tuple(change for _, change in sorted(found, key=lambda pair: pair[0]))
+    def changes(self, *, consequences: bool = False) -> tuple[Change, ...]:
+        """Return the changes, or those that only follow from others, in the order of the models."""
+        found = self._consequences if consequences else self._changes
+        return tuple(change for _, change in sorted(found, key=itemgetter(0)))
 
 
 def _positions(pairing: Pairing) -> dict[Node, _Position]:
@@ -111,7 +106,6 @@ class LevelPair:
             for node in before.children
             if (partner := pairing.after_of.get(node)) is not None and partner.parent is after
         ]
-        self._by_id = tuple({child.op.id: child for child in node.children} for node in (before, after))
         self.calls: list[tuple[Node, Node, Call, Call]] = []
         for node, partner in self.pairs:
             self.calls += [(node, partner, *calls) for calls in self._pair_calls(node, partner)]
@@ -119,7 +113,7 @@ class LevelPair:
         self._follow_sources(set(self.call_after), set(self.call_after.values()))
         kept = set(longest_increasing([partner.number for _, partner in self.pairs]))
         self.reordered = [pair for number, pair in enumerate(self.pairs) if number not in kept]
-        self.moved: list[tuple[Node, Node]] = []
+        self.moved: set[tuple[Node, Node]] = set()
         self._find_moved()
 
     def corresponds(self, old: Ref, new: Ref) -> bool:
@@ -133,21 +127,15 @@ class LevelPair:
         if len(before) == len(after):
             return zip(before, after, strict=True)
         # Calls with inputs from the same ops are the same calls, whichever one was added or left out.
-        sources = [tuple(self._pairing.after_of.get(maker) for maker in self._producers(0, call)) for call in before]
-        others = [tuple(self._producers(1, call)) for call in after]
+        makers = (filter(None, map(self.before.producer, call.refs())) for call in before)
+        sources = [tuple(map(self._pairing.after_of.get, found)) for found in makers]
+        others = [tuple(filter(None, map(self.after.producer, call.refs()))) for call in after]
         found = align(sources, others)
         return ((before[i], after[j]) for i, j in found) if found else zip(before, after, strict=False)
 
-    def _producers(self, side: int, call: Call) -> Iterator[Node]:
-        graph = (self.before, self.after)[side].graph
-        for ref in call.refs():
-            made = None if graph is None else graph._index.calls.get(ref.call)
-            if made is not None and made.op in self._by_id[side]:
-                yield self._by_id[side][made.op]
-
     def _find_moved(self) -> None:
         if self.before.graph is None or not self.before.graph.calls:
-            self.moved, self.reordered = self.reordered, []
+            self.moved, self.reordered = set(self.reordered), []
             return
         suspects = set(self.reordered)
         moved: dict[str, tuple[Node, Node]] = {}
@@ -159,10 +147,9 @@ class LevelPair:
             # An op that is out of order and follows a moved layer moved along with it.
             if not same or any(ref.call in moved for ref in old):
                 moved[call.id] = (node, partner)
-        self.moved = list(dict.fromkeys(moved.values()))
-        gone = set(self.moved)
-        self.reordered = [pair for pair in self.reordered if pair not in gone]
-        stayed = [(call.id, twin.id) for node, partner, call, twin in self.calls if (node, partner) not in gone]
+        self.moved = set(moved.values())
+        self.reordered = [pair for pair in self.reordered if pair not in self.moved]
+        stayed = [(call.id, twin.id) for node, partner, call, twin in self.calls if (node, partner) not in self.moved]
         self._follow_sources({old for old, _ in stayed}, {new for _, new in stayed})
 
     def _follow_sources(self, before: set[str], after: set[str]) -> None:
@@ -181,4 +168,37 @@ def _sources(graph: Graph | None, opaque: set[str]) -> dict[str, tuple[Ref, ...]
             if len(sources) >= _SOURCES:
                 break
         found[call.id] = tuple(sources)[:_SOURCES]
+    return found
+
+
+def find_regrouped(
+    before: Mapping[_Item, object],
+    after: Mapping[_Item, object],
+    after_of: Mapping[_Item, _Item],
+    before_of: Mapping[_Item, _Item],
+) -> dict[_Item, tuple[_Item | None, _Item | None]]:
+    """Return the items that share an object with an earlier one in one model only, and that one before and after.
+
+    Args:
+        before: The items of the first model, in order, each with its object.
+        after: Those of the second model.
+        after_of: The partners of items of the first model.
+        before_of: The partners of items of the second model.
+    """
+    lost = _separated(before, after, after_of)
+    made = {before_of[item]: earlier for item, earlier in _separated(after, before, before_of).items()}
+    return {item: (lost.get(item), made.get(item)) for item in lost | made}
+
+
+def _separated(
+    objects: Mapping[_Item, object], others: Mapping[_Item, object], partners: Mapping[_Item, _Item]
+) -> dict[_Item, _Item]:
+    """Return the items that share an object with an earlier one while their partners do not, with the earlier one."""
+    first: dict[object, _Item] = {}
+    found: dict[_Item, _Item] = {}
+    for item, shared in objects.items():
+        if item in partners:
+            earlier = first.setdefault(shared, item)
+            if earlier != item and others[partners[earlier]] != others[partners[item]]:
+                found[item] = earlier
     return found

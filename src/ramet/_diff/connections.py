@@ -34,8 +34,7 @@ def _compare_order(comparison: Comparison, level: LevelPair) -> None:
     if one.graph is None or other.graph is None or level.reordered:
         return
     numbers = {call.id: number for number, call in enumerate(other.graph.calls)}
-    gone = set(level.moved)
-    moved = {call.id for node, partner, call, _ in level.calls if (node, partner) in gone}
+    moved = {call.id for node, partner, call, _ in level.calls if (node, partner) in level.moved}
     calls = [call.id for call in one.graph.calls if call.id in level.call_after and call.id not in moved]
     kept = set(longest_increasing([numbers[level.call_after[call]] for call in calls]))
     old = tuple(call for number, call in enumerate(calls) if number not in kept)
@@ -50,7 +49,6 @@ class _CallComparison:
     def __init__(self, comparison: Comparison, level: LevelPair) -> None:
         self._comparison = comparison
         self._level = level
-        self._moved = set(level.moved)
         self._changed: set[str] = set()
 
     def run(self) -> None:
@@ -76,7 +74,7 @@ class _CallComparison:
         return next(refs((old, new)), None) is None and equal(old, new)
 
     def _compare_call(self, node: Node, partner: Node, call: Call, twin: Call) -> None:
-        comparison, moved = self._comparison, (node, partner) in self._moved
+        comparison, moved = self._comparison, (node, partner) in self._level.moved
         is_fed = any(ref.call in self._changed for ref in call.refs())
         if is_fed:
             comparison.fed.add(node)

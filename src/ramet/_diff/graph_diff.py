@@ -11,7 +11,7 @@ from ramet._diff.matching import Pairing
 from ramet._diff.ops import compare_positions, compare_settings, compare_sharing
 from ramet._diff.tree import OpTree
 from ramet._diff.values import differences
-from ramet._diff.variables import VariableComparison, Weights, compare_weights
+from ramet._diff.variables import Weights, compare_variables, compare_weights
 from ramet._graph import FrozenDict, Graph
 
 Compiled = tuple[FrozenDict | None, FrozenDict | None]
@@ -36,40 +36,30 @@ def diff_graphs(
         compiled: The compile settings of both, None for a model that is not compiled; None to leave them out.
         on_read: Called with the path of each variable before it is read.
     """
+    changes: list[Change] = []
+    consequences: tuple[Change, ...] = ()
     if after is before:
-        paths = dict.fromkeys(spec.tied or path for path, spec in before.variables())
-        return _result(before, after, None, [(path, path) for path in paths], weights, compiled, on_read)
-    if after.fingerprint < before.fingerprint:
+        variables = [(path, path) for path in dict.fromkeys(spec.tied or path for path, spec in before.variables())]
+    elif after.fingerprint < before.fingerprint:
         # If several readings are equally good, the same one must be chosen from both sides, so graphs are always compared
         # in the order of their fingerprints. test_the_reverse_diff_is_the_mirror_image guards this.
         swapped = None if compiled is None else (compiled[1], compiled[0])
         others = None if weights is None else (weights[1], weights[0])
         return diff_graphs(after, before, others, swapped, on_read).mirrored()
-    comparison = Comparison(Pairing(OpTree(before), OpTree(after)))
-    compare_settings(comparison)
-    compare_positions(comparison)
-    compare_connections(comparison)
-    variables = VariableComparison(comparison)
-    variables.run()
-    compare_sharing(comparison)
-    return _result(before, after, comparison, variables.objects(), weights, compiled, on_read)
-
-
-def _result(
-    before: Graph,
-    after: Graph,
-    comparison: Comparison | None,
-    variables: list[tuple[str, str]],
-    weights: tuple[Weights, Weights] | None,
-    compiled: Compiled | None,
-    on_read: Callable[[str], None],
-) -> Diff:
-    changes = [*(() if comparison is None else comparison.changes()), *_compare_compiled(compiled)]
+    else:
+        comparison = Comparison(Pairing(OpTree(before), OpTree(after)))
+        compare_settings(comparison)
+        compare_positions(comparison)
+        compare_connections(comparison)
+        variables = compare_variables(comparison)
+        compare_sharing(comparison)
+        changes += comparison.changes()
+        consequences = comparison.changes(consequences=True)
+    changes += _compare_compiled(compiled)
     compared = None
     if weights is not None:
         compared, changed = compare_weights(variables, *weights, on_read=on_read)
         changes += changed
-    consequences = () if comparison is None else comparison.consequences()
     return Diff(before.name, after.name, tuple(changes), consequences, compared)
 
 

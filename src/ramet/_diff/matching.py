@@ -11,10 +11,11 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
 
 from ramet._diff.alignment import align, gaps
-from ramet._diff.tree import Node, OpTree, Signature, Signatures, has_automatic_name
+from ramet._diff.tree import Node, OpTree, Signatures, View, has_automatic_name
 from ramet._graph import Call, Graph, Ref, refs
 
-View = Callable[[Signature], int]
+# Views of signatures by which nodes are paired, the strictest first; "rough" alone is too little.
+_VIEWS: tuple[View, ...] = ("exact", "loose")
 
 
 class Pairing:
@@ -59,6 +60,10 @@ class Pairing:
         """Return the nodes without a partner."""
         return [node for node in nodes if node not in self.after_of and node not in self.before_of]
 
+    def are_free(self, one: Node, other: Node) -> bool:
+        """Return whether a node before and a node after have no partners yet."""
+        return one not in self.after_of and other not in self.before_of
+
     def share_parent(self, one: Node, other: Node) -> bool:
         """Return whether two nodes are held by the same op, which may itself have several nodes."""
         if one.parent is None or other.parent is None:
@@ -78,9 +83,9 @@ class Pairing:
             if pair in self._entered or not (one.children and other.children):
                 continue
             self._entered.add(pair)
-            if self.signatures[one].identical == self.signatures[other].identical:
+            if self.signatures.alike(one, other, "identical"):
                 for child, partner in zip(one.children, other.children, strict=True):
-                    if child not in self.after_of and partner not in self.before_of:
+                    if self.are_free(child, partner):
                         self.pair(child, partner)
             else:
                 level = _LevelMatcher(self, one, other)
@@ -101,10 +106,8 @@ class Pairing:
             if len(nodes) != 1 or len(partners) != 1:
                 continue
             node, partner = nodes[0], partners[0]
-            if apart and self.share_parent(node, partner):
-                continue
             # An earlier pair may have brought these along with what holds them.
-            if node not in self.after_of and partner not in self.before_of:
+            if self.are_free(node, partner) and not (apart and self.share_parent(node, partner)):
                 self.pair(node, partner)
                 self._enter()
 
@@ -126,10 +129,8 @@ class _LevelMatcher:
 
     def __init__(self, pairing: Pairing, before: Node, after: Node) -> None:
         self._pairing = pairing
-        self._one = before.children
-        self._other = after.children
-        self._graphs = (before.graph, after.graph)
-        self._by_id = tuple({node.op.id: node for node in reversed(side)} for side in (self._one, self._other))
+        self._before, self._after = before, after
+        self._pairs: list[tuple[Node, Node]] = []
 
     def match(self) -> None:
         """Pair as many nodes as possible, the surest pairs first.
@@ -139,16 +140,17 @@ class _LevelMatcher:
         alike and connected to known pairs, then those that are alike in the same order. Only after that do equal names alone
         count, and at last guesses within a gap. Each step tries exact equality before looser views.
         """
-        self._pair_names(lambda one, other: self._alike(one, other, _rough) and not has_automatic_name(one.op))
+        alike = self._pairing.signatures.alike
+        self._pair_names(lambda one, other: alike(one, other, "rough") and not has_automatic_name(one.op))
         self._pair_inputs()
-        self._pair_names(lambda one, other: self._alike(one, other, _exact) and self._are_neighbors_paired(one, other))
-        for view in (_exact, _loose):
+        self._pair_names(lambda one, other: alike(one, other, "exact") and self._are_neighbors_paired(one, other))
+        for view in _VIEWS:
             self._follow_calls(view)
             self._align(view, guess=False)
-        self._pair_names(lambda one, other: self._alike(one, other, _rough))
+        self._pair_names(lambda one, other: alike(one, other, "rough"))
         self._pair_names(_are_both_inputs_or_neither)
-        self._follow_calls(_rough)
-        for view in (_exact, _loose):
+        self._follow_calls("rough")
+        for view in _VIEWS:
             self._align(view, guess=True)
 
     def pair_remaining(self) -> None:
@@ -159,22 +161,13 @@ class _LevelMatcher:
                     if _are_both_inputs_or_neither(node, partner):
                         self._pairing.pair(node, partner)
 
-    def _view(self, node: Node, view: View) -> int:
-        return view(self._pairing.signatures[node])
-
-    def _alike(self, one: Node, other: Node, view: View) -> bool:
-        return self._view(one, view) == self._view(other, view)
-
     # By name.
 
     def _pair_names(self, agree: Callable[[Node, Node], bool]) -> None:
-        for one in self._one:
-            other = self._by_id[1].get(one.op.id)
-            if other is not None and self._are_free(one, other) and agree(one, other):
+        for one in self._before.children:
+            other = self._after.by_id.get(one.op.id)
+            if other is not None and self._pairing.are_free(one, other) and agree(one, other):
                 self._pairing.pair(one, other)
-
-    def _are_free(self, one: Node, other: Node) -> bool:
-        return one not in self._pairing.after_of and other not in self._pairing.before_of
 
     def _are_neighbors_paired(self, one: Node, other: Node) -> bool:
         """Return whether a neighbor of one is paired with a neighbor of the other; without calls, always.
@@ -184,21 +177,14 @@ class _LevelMatcher:
         if one.around is None or other.around is None:
             return True
         for direction in (Graph.producers, Graph.consumers):
-            partners = {self._pairing.after_of.get(node) for node in self._neighbors(one, 0, direction)}
-            if any(node in partners for node in self._neighbors(other, 1, direction)):
+            partners = {self._pairing.after_of.get(node) for node in _neighbors(self._before, one, direction)}
+            if any(node in partners for node in _neighbors(self._after, other, direction)):
                 return True
         return False
 
-    def _neighbors(self, node: Node, side: int, direction: Callable[[Graph, str], tuple[Call, ...]]) -> Iterator[Node]:
-        graph, by_id = self._graphs[side], self._by_id[side]
-        for call in node.calls if graph is not None else ():
-            for near in direction(graph, call.id):  # type: ignore[arg-type]  # it is not None in this loop
-                if near.op in by_id:
-                    yield by_id[near.op]
-
     def _pair_inputs(self) -> None:
         """Pair inputs under other names in their order, if their values have the same shapes and dtypes."""
-        before, after = (self._pairing.free(self._inputs(side)) for side in (0, 1))
+        before, after = (self._pairing.free(_inputs(level)) for level in (self._before, self._after))
         keys = [
             [tuple(value.with_changes(name=None) for value in node.calls[0].outputs) for node in nodes]
             for nodes in (before, after)
@@ -206,111 +192,90 @@ class _LevelMatcher:
         for i, j in align(*keys):
             self._pairing.pair(before[i], after[j])
 
-    def _inputs(self, side: int) -> list[Node]:
-        graph = self._graphs[side]
-        found = (self._producer(side, ref) for ref in refs(graph.inputs)) if graph is not None else ()
-        return [node for node in dict.fromkeys(found) if node is not None and node.calls]
-
-    def _producer(self, side: int, ref: Ref) -> Node | None:
-        graph = self._graphs[side]
-        call = None if graph is None else graph._index.calls.get(ref.call)
-        return None if call is None else self._by_id[side].get(call.op)
-
     # By the calls around.
 
     def _follow_calls(self, view: View) -> None:
         """Pair nodes that are alike and are connected to paired nodes in the same way, starting from the known pairs."""
-        one, other = self._graphs
-        if one is None or other is None or not one.calls or not other.calls:
-            return
-        pairs = list(self._pairs_of_level())
+        self._pairs = self._pairs_of_level()
         # The list grows while it is read.
-        for pair in pairs:
-            pairs += self._pair_consumers(*pair, one, other, view)
-        for pair in pairs:
-            pairs += self._pair_producers(*pair, view)
+        for pair in self._pairs:
+            self._pair_consumers(*pair, view)
+        for pair in self._pairs:
+            self._pair_producers(*pair, view)
 
-    def _pairs_of_level(self) -> Iterator[tuple[Node, Node]]:
-        for node in self._one:
-            partner = self._pairing.after_of.get(node)
-            if partner is not None and partner.parent is self._other[0].parent:
-                yield node, partner
+    def _pair(self, one: Node, other: Node) -> None:
+        self._pairing.pair(one, other)
+        self._pairs.append((one, other))
 
-    def _pair_consumers(
-        self, node: Node, partner: Node, one: Graph, other: Graph, view: View
-    ) -> list[tuple[Node, Node]]:
-        found: list[tuple[Node, Node]] = []
+    def _pairs_of_level(self) -> list[tuple[Node, Node]]:
+        pairs = ((node, self._pairing.after_of.get(node)) for node in self._before.children)
+        return [(node, partner) for node, partner in pairs if partner is not None and partner.parent is self._after]
+
+    def _pair_consumers(self, node: Node, partner: Node, view: View) -> None:
         for call, twin in zip(node.calls, partner.calls, strict=False):
             for output in range(min(len(call.outputs), len(twin.outputs))):
-                consumers = self._consumers(one, Ref(call.id, output), 0)
+                consumers = self._consumers(self._before, Ref(call.id, output))
                 if consumers:
-                    found += self._pair_alike(consumers, self._consumers(other, Ref(twin.id, output), 1), view)
-        return found
+                    self._pair_alike(consumers, self._consumers(self._after, Ref(twin.id, output)), view)
 
-    def _consumers(self, graph: Graph, ref: Ref, side: int) -> list[Node]:
-        by_id = self._by_id[side]
-        ids = dict.fromkeys(call.op for call in graph.consumers(ref))
-        return self._pairing.free(by_id[op] for op in ids if op in by_id)
+    def _consumers(self, level: Node, ref: Ref) -> list[Node]:
+        ids = dict.fromkeys(call.op for call in level.graph.consumers(ref)) if level.graph is not None else ()
+        return self._pairing.free(level.by_id[op] for op in ids if op in level.by_id)
 
-    def _pair_alike(self, before: list[Node], after: list[Node], view: View) -> list[tuple[Node, Node]]:
-        found = []
+    def _pair_alike(self, before: list[Node], after: list[Node], view: View) -> None:
+        signatures = self._pairing.signatures
         by_id = {node.op.id: node for node in after}
         for one in before:
             other = by_id.get(one.op.id)
-            if other is not None and self._alike(one, other, view):
-                self._pairing.pair(one, other)
-                found.append((one, other))
+            if other is not None and signatures.alike(one, other, view):
+                self._pair(one, other)
         alike: dict[int, deque[Node]] = {}
         for other in self._pairing.free(after):
-            alike.setdefault(self._view(other, view), deque()).append(other)
+            alike.setdefault(getattr(signatures[other], view), deque()).append(other)
         for one in self._pairing.free(before):
-            candidates = alike.get(self._view(one, view))
+            candidates = alike.get(getattr(signatures[one], view))
             if candidates:
-                other = candidates.popleft()
-                self._pairing.pair(one, other)
-                found.append((one, other))
-        return found
+                self._pair(one, candidates.popleft())
 
-    def _pair_producers(self, node: Node, partner: Node, view: View) -> list[tuple[Node, Node]]:
-        found = []
+    def _pair_producers(self, node: Node, partner: Node, view: View) -> None:
         for call, twin in zip(node.calls, partner.calls, strict=False):
             for ref, other_ref in zip(call.refs(), twin.refs(), strict=False):
-                one, other = self._producer(0, ref), self._producer(1, other_ref)
-                if one is None or other is None or not self._are_free(one, other):
+                one, other = self._before.producer(ref), self._after.producer(other_ref)
+                if one is None or other is None or not self._pairing.are_free(one, other):
                     continue
-                if ref.output == other_ref.output and self._alike(one, other, view):
-                    self._pairing.pair(one, other)
-                    found.append((one, other))
-        return found
+                if ref.output == other_ref.output and self._pairing.signatures.alike(one, other, view):
+                    self._pair(one, other)
 
     # By the order.
 
     def _gaps(self) -> Iterator[tuple[list[Node], list[Node]]]:
         """Yield the unmatched nodes between two pairs, of both sides."""
+        before, after = self._before.children, self._after.children
         pairs = [(node.number, partner.number) for node, partner in self._pairs_of_level()]
-        for low, high, start, end in list(gaps(pairs, len(self._one), len(self._other))):
-            one = self._pairing.free(self._one[low:high])
-            other = self._pairing.free(self._other[start:end])
+        for low, high, start, end in list(gaps(pairs, len(before), len(after))):
+            one, other = self._pairing.free(before[low:high]), self._pairing.free(after[start:end])
             if one and other:
                 yield one, other
 
     def _align(self, view: View, *, guess: bool) -> None:
+        signatures = self._pairing.signatures
         for one, other in self._gaps():
-            before, after = ([self._view(node, view) for node in nodes] for nodes in (one, other))
+            before, after = ([getattr(signatures[node], view) for node in nodes] for nodes in (one, other))
             for i, j in align(before, after, guess=guess):
                 self._pairing.pair(one[i], other[j])
 
 
-def _exact(signature: Signature) -> int:
-    return signature.exact
+def _neighbors(level: Node, node: Node, direction: Callable[[Graph, str], tuple[Call, ...]]) -> Iterator[Node]:
+    """Yield the nodes of a level whose calls are before or after those of a node."""
+    for call in node.calls if level.graph is not None else ():
+        for near in direction(level.graph, call.id):  # type: ignore[arg-type]  # it is not None in this loop
+            if near.op in level.by_id:
+                yield level.by_id[near.op]
 
 
-def _loose(signature: Signature) -> int:
-    return signature.loose
-
-
-def _rough(signature: Signature) -> int:
-    return signature.rough
+def _inputs(level: Node) -> list[Node]:
+    found = map(level.producer, refs(level.graph.inputs)) if level.graph is not None else ()
+    return [node for node in dict.fromkeys(found) if node is not None and node.calls]
 
 
 def _are_both_inputs_or_neither(one: Node, other: Node) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ramet._diff.change import ABSENT, Change
-from ramet._diff.comparison import Comparison
-from ramet._diff.tree import Node, OpTree
+from ramet._diff.comparison import Comparison, find_regrouped
+from ramet._diff.tree import Node
 from ramet._diff.values import Difference, differences
 from ramet._graph import EMPTY, Argument, FrozenDict, FrozenList, Op, Ref, freeze
 
@@ -24,9 +24,8 @@ _FACTS_OF_VALUE = frozenset({"batch_shape", "shape", "dtype", "sparse", "ragged"
 
 def compare_settings(comparison: Comparison) -> None:
     """Find changed classes and settings, and the ops that they touch."""
-    signatures = comparison.pairing.signatures
     for one, other in comparison.pairing.objects():
-        if signatures[one].identical == signatures[other].identical:
+        if comparison.pairing.signatures.alike(one, other, "identical"):
             continue
         before, after = one.op, other.op
         replaced = (before.class_name, before.kind) != (after.class_name, after.kind)
@@ -65,13 +64,12 @@ def _settings(comparison: Comparison, one: Node, other: Node) -> Iterator[Differ
 def _config(comparison: Comparison, one: Node, other: Node) -> Iterator[Difference]:
     """Return the differences of the configs, without those inside the configs of child ops, which are compared themselves."""
     before, after = ({child.op.name: child for child in node.children} for node in (one, other))
-    signatures = comparison.pairing.signatures
 
     def belongs_to_child(old: Argument, new: Argument) -> bool:
         child, twin = before.get(_name_in_config(old)), after.get(_name_in_config(new))
         if child is None or twin is None:
             return False
-        return signatures[child.first].identical != signatures[twin.first].identical
+        return not comparison.pairing.signatures.alike(child.first, twin.first, "identical")
 
     old, new = one.op.config, other.op.config
     if old is None or new is None:
@@ -119,14 +117,11 @@ def _is_inherited(comparison: Comparison, node: Node, field: str, old: Argument,
 def compare_positions(comparison: Comparison) -> None:
     """Find ops that were added, removed, renamed and moved."""
     pairing = comparison.pairing
-    for node in pairing.before.nodes:
-        if node not in pairing.after_of and _is_outermost(node, pairing.after_of):
-            facts = _describe(node, pairing.after_of)
-            comparison.add(node, Change("removed", node.path, None, node.op.class_name, old=facts))
-    for node in pairing.after.nodes:
-        if node not in pairing.before_of and _is_outermost(node, pairing.before_of):
-            facts = _describe(node, pairing.before_of)
-            comparison.add(node, Change("added", None, node.path, node.op.class_name, new=facts))
+    for tree, partners in ((pairing.before, pairing.after_of), (pairing.after, pairing.before_of)):
+        for node in tree.nodes:
+            if node not in partners and _is_outermost(node, partners):
+                removed = Change("removed", node.path, None, node.op.class_name, old=_describe(node, partners))
+                comparison.add(node, removed if tree is pairing.before else removed.mirrored())
     _find_renamed(comparison)
     _find_moved(comparison)
 
@@ -142,7 +137,11 @@ def _is_outermost(node: Node, partners: Mapping[Node, Node]) -> bool:
 
 def _describe(node: Node, partners: Mapping[Node, Node]) -> Argument:
     facts: dict[str, object] = {}
-    inside = sum(1 for child in _descendants(node) if child not in partners)
+    inside, waiting = 0, list(node.children)
+    while waiting:
+        child = waiting.pop()
+        inside += child not in partners
+        waiting.extend(child.children)
     if inside:
         facts["inside"] = inside
     if node.op.same_as is not None:
@@ -171,14 +170,6 @@ def _previous(node: Node) -> str | None:
     return node.parent.children[node.number - 1].op.id if node.parent is not None and node.number else None
 
 
-def _descendants(node: Node) -> Iterator[Node]:
-    waiting = list(node.children)
-    while waiting:
-        child = waiting.pop()
-        yield child
-        waiting.extend(child.children)
-
-
 def _find_renamed(comparison: Comparison) -> None:
     pairing = comparison.pairing
     renamed: dict[Node, Change] = {}
@@ -187,7 +178,9 @@ def _find_renamed(comparison: Comparison) -> None:
         partner = pairing.after_of.get(node)
         if partner is None:
             continue
-        old, new = _name(node, pairing.before), _name(partner, pairing.after)
+        old, new = node.op.id, partner.op.id
+        if node is pairing.before.root:
+            old, new = pairing.before.graph.name, pairing.after.graph.name
         if old != new:
             renamed[node] = Change("renamed", node.path, partner.path, "name", old, new)
         if (old == new or node in with_kept_names) and node.parent is not None:
@@ -198,10 +191,6 @@ def _find_renamed(comparison: Comparison) -> None:
         along = above in renamed and above not in with_kept_names and above is not pairing.before.root
         replaced = above is not None and node.first.op.class_name != partner.first.op.class_name
         comparison.add(node, change, consequence=along or replaced)
-
-
-def _name(node: Node, tree: OpTree) -> str:
-    return tree.graph.name if node.parent is None else node.op.id
 
 
 def _find_moved(comparison: Comparison) -> None:
@@ -228,21 +217,7 @@ def _neighbors(node: Node) -> Argument:
 def compare_sharing(comparison: Comparison) -> None:
     """Find nodes that hold one object in one model and several in the other."""
     pairing = comparison.pairing
-    lost = _separated(pairing.before, pairing.after_of)
-    made = {pairing.before_of[node]: path for node, path in _separated(pairing.after, pairing.before_of).items()}
-    for node in pairing.before.nodes:
-        if node in lost or node in made:
-            old, new = lost.get(node, ABSENT), made.get(node, ABSENT)
-            comparison.add(node, Change("sharing", node.path, pairing.after_of[node].path, "same_as", old, new))
-
-
-def _separated(tree: OpTree, partners: Mapping[Node, Node]) -> dict[Node, Argument]:
-    """Return the nodes that share an object with an earlier one while their partners do not, with the path of that one."""
-    first: dict[Node, Node] = {}
-    found: dict[Node, Argument] = {}
-    for node in tree.nodes:
-        if node in partners:
-            earlier = first.setdefault(node.first, node)
-            if earlier is not node and partners[earlier].first is not partners[node].first:
-                found[node] = earlier.path
-    return found
+    before, after = ({node: node.first for node in tree.nodes} for tree in (pairing.before, pairing.after))
+    for node, (lost, made) in find_regrouped(before, after, pairing.after_of, pairing.before_of).items():
+        old, new = (ABSENT if one is None else one.path for one in (lost, made))
+        comparison.add(node, Change("sharing", node.path, pairing.after_of[node].path, "same_as", old, new))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
-from ramet._diff.change import Change, Diff
+from ramet._diff.change import KINDS, Change, Diff
 from ramet._diff.distance import describe_distance, group_by_layer, relative_distance
 from ramet._diff.values import tokens
 from ramet._diff.words import Words, code, label, name_list, words
@@ -32,39 +33,26 @@ _TITLES: dict[str, tuple[str, ...]] = {
     "Variables": ("variable",),
     "Values": ("value",),
     "Compile": ("compile",),
+    "Weights": ("weights",),
     "Optimizer": ("optimizer",),
     "Metrics": ("metric",),
     "Other state": ("state",),
     "File": ("file",),
 }
-# Sections that list how far numbers moved, and the word for what they list.
-_NUMBERS = {"Optimizer": "variables", "Metrics": "variables"}
 _SUBJECTS = {"setting": "layers", "variable": "variables", "call": "layers", "mask": "layers", "value": "layers"}
 _FLAGS = {False: "frozen (", True: "unfrozen ("}
 _MARKS: dict[str, tuple[str, Style]] = {"added": ("+", "good"), "removed": ("-", "bad")}
-_COUNTED: dict[str, str] = {
-    "added": "added",
-    "removed": "removed",
-    "moved": "moved",
-    "replaced": "replaced",
-    "renamed": "renamed",
-    "setting": "setting",
-    "call": "call",
-    "mask": "mask",
-    "input": "input",
-    "output": "output",
-    "sharing": "sharing",
-    "variable": "variable",
-    "value": "value",
-    "order": "order",
+# The words for the kind of a consequence, if it is not the kind itself.
+_CONSEQUENCES = {"value": "output", "renamed": "", "setting": "", "order": "order of", "mask": ""}
+# Kinds that are counted as they are, `2 added`, and the words for others, `2 compile settings changed`.
+_PLAIN = frozenset({"added", "removed", "moved", "replaced", "renamed", "sharing", "order"})
+_COUNTED = {
     "compile": "compile setting",
     "optimizer": "optimizer variable",
     "metric": "metric variable",
     "state": "other state",
     "file": "other part",
 }
-_PLAIN = frozenset({"added", "removed", "moved", "replaced", "renamed", "sharing", "order"})
-_LATER = ("optimizer", "metric", "state", "file")
 
 
 def diff_document(diff: Diff) -> Document:
@@ -77,31 +65,28 @@ def diff_document(diff: Diff) -> Document:
 def summarize(diff: Diff) -> str:
     """Return the number of changes of each kind in a line."""
     counts = diff.count()
-    parts = [_count(kind, counts[kind]) for kind in _COUNTED if kind in counts and kind not in _LATER]
-    weights = counts.get("weights", 0)
-    if weights:
-        parts.append(f"weights of {weights:,} of {diff.compared or weights:,} variables")
-    parts += [_count(kind, counts[kind]) for kind in _LATER if kind in counts]
+    parts = [_count(kind, counts[kind], diff.compared) for kind in KINDS if kind in counts]
     if not parts:
         return count(len(diff.consequences), "consequence") if diff else "no difference"
     return ", ".join(parts)
 
 
-def _count(kind: str, number: int) -> str:
-    word = _COUNTED[kind]
-    return f"{number:,} {word}" if kind in _PLAIN else f"{count(number, word)} changed"
+def _count(kind: str, number: int, compared: int | None) -> str:
+    if kind == "weights":
+        return f"weights of {number:,} of {compared or number:,} variables"
+    return f"{number:,} {kind}" if kind in _PLAIN else f"{count(number, _COUNTED.get(kind, kind))} changed"
 
 
 def _sections(diff: Diff) -> Iterator[Section]:
     """Yield the sections that have rows."""
     for title, kinds in _TITLES.items():
         changes = [change for change in diff.changes if change.kind in kinds]
-        if title == "Optimizer":
-            yield from _weights(diff)
-        if changes:
-            numbers = title in _NUMBERS
-            rows = _moved_rows(changes, _NUMBERS[title]) if numbers else _rows(title, changes)
-            yield _limited(title, list(rows))
+        rows = list(_rows(title, changes))
+        if rows:
+            # A line "and 1 more" would take the place of the row.
+            first, rest = split_off(rows, _SHOWN if len(rows) > _SHOWN + 1 else None)
+            note = " that moved less" if title == "Weights" else ""
+            yield Section(title, tuple(first), rest, note, grouped=True)
     if diff.consequences:
         yield Section("Consequences", tuple(_consequences(diff.consequences)), grouped=True)
     if diff.not_compared:
@@ -113,39 +98,13 @@ def _row(subject: Cell, description: Sequence[str], kind: str = "") -> Row:
     return Row((subject, tuple(description)), mark, style)
 
 
-def _weights(diff: Diff) -> Iterator[Section]:
-    changes = [change for change in diff.changes if change.kind == "weights"]
-    if changes:
-        rows = [_weight_row(path, group) for path, group in group_by_layer(changes)]
-        yield _limited("Weights", rows, " that moved less")
-
-
-def _limited(title: str, rows: list[Row], note: str = "") -> Section:
-    # A line "and 1 more" would take the place of the row.
-    first, rest = split_off(rows, _SHOWN if len(rows) > _SHOWN + 1 else None)
-    return Section(title, tuple(first), rest, note, grouped=True)
-
-
-def _moved_rows(changes: list[Change], subject: str) -> Iterator[Row]:
-    """Yield single numbers by their values, then arrays: those that moved furthest first, many of them in one row."""
-    single = [change for change in changes if not len(change.measure) or change.measure.get("size") == 1]
-    others = [change for change in single if change.what in ("shape", "presence")]
-    if len(others) >= _ALIKE:
-        kinds = {change.what for change in others}
-        reasons = {"shape": "other shapes", "presence": "present on one side only"}
-        yield _row(f"{len(others):,} {subject}", [" or ".join(text for what, text in reasons.items() if what in kinds)])
-        single = [change for change in single if change.what not in ("shape", "presence")]
-    arrays = [change for change in changes if len(change.measure) and change.measure.get("size") != 1]
-    for change in single:
-        yield _row(label(change), words(change))
-    if len(arrays) >= _ALIKE:
-        yield _row(f"{len(arrays):,} {subject}", [describe_distance(arrays)])
-        arrays = []
-    for change in sorted(arrays, key=lambda change: -relative_distance([change])):
-        yield _row(label(change), words(change))
-
-
 def _rows(title: str, changes: list[Change]) -> Iterator[Row]:
+    if title == "Weights":
+        yield from (_weight_row(path, group) for path, group in group_by_layer(changes))
+        return
+    if title in ("Optimizer", "Metrics"):
+        yield from _moved_rows(changes)
+        return
     if title == "Renamed":
         renumbered = [change for change in changes if _stem(str(change.old)) == _stem(str(change.new))]
         if len(renumbered) >= _ALIKE:
@@ -156,26 +115,40 @@ def _rows(title: str, changes: list[Change]) -> Iterator[Row]:
             changes = [change for change in changes if id(change) not in together]
     # The rare change comes first: a reader would miss it behind hundreds that are alike.
     for group in sorted(_alike(changes), key=len):
-        yield from _group_rows(group)
+        yield _group_row(group)
+
+
+def _moved_rows(changes: list[Change]) -> Iterator[Row]:
+    """Yield single numbers by their values, then arrays: those that moved furthest first, many of them in one row."""
+    arrays = [change for change in changes if len(change.measure) and change.measure.get("size") != 1]
+    single = [change for change in changes if not len(change.measure) or change.measure.get("size") == 1]
+    others = [change for change in single if change.what in ("shape", "presence")]
+    if len(others) >= _ALIKE:
+        kinds = {change.what for change in others}
+        reasons = {"shape": "other shapes", "presence": "present on one side only"}
+        yield _row(f"{len(others):,} variables", [" or ".join(text for what, text in reasons.items() if what in kinds)])
+        single = [change for change in single if change.what not in ("shape", "presence")]
+    for change in single:
+        yield _row(label(change), words(change))
+    if len(arrays) >= _ALIKE:
+        yield _row(f"{len(arrays):,} variables", [describe_distance(arrays)])
+        arrays = []
+    for change in sorted(arrays, key=lambda change: -relative_distance([change])):
+        yield _row(label(change), words(change))
 
 
 def _alike(changes: list[Change]) -> list[list[Change]]:
     """Return groups of changes that share a row, and all others on their own, in the order of the models."""
-    groups = _by(changes, _values)
-    single = [change for group in groups if len(group) < _ALIKE for change in group]
-    kinds = {
-        (group[0].kind, group[0].what)
-        for group in _by(single, lambda change: (change.kind, change.what))
-        if len(group) >= _ALIKE_IN_KIND and group[0].kind in _SUBJECTS
-    }
-    together = {id(change) for group in groups if len(group) >= _ALIKE for change in group}
+    values = {id(change): _values(change) for change in changes}
+    equal = Counter(values.values())
+    others = Counter((change.kind, change.what) for change in changes if equal[values[id(change)]] < _ALIKE)
 
     def key(change: Change) -> tuple[object, ...]:
-        if change.kind not in _SUBJECTS:
-            return (id(change),)
-        if id(change) in together:
-            return _values(change)
-        return (change.kind, change.what) if (change.kind, change.what) in kinds else (id(change),)
+        if change.kind in _SUBJECTS and equal[values[id(change)]] >= _ALIKE:
+            return values[id(change)]
+        if change.kind in _SUBJECTS and others[change.kind, change.what] >= _ALIKE_IN_KIND:
+            return change.kind, change.what
+        return (id(change),)
 
     return _by(changes, key)
 
@@ -184,26 +157,24 @@ def _values(change: Change) -> tuple[object, ...]:
     return (change.kind, change.what, *tokens(change.old), None, *tokens(change.new))
 
 
-def _by(changes: list[Change], key: Callable[[Change], Hashable]) -> list[list[Change]]:
+def _by(changes: Iterable[Change], key: Callable[[Change], Hashable]) -> list[list[Change]]:
     groups: dict[Hashable, list[Change]] = {}
     for change in changes:
         groups.setdefault(key(change), []).append(change)
     return list(groups.values())
 
 
-def _group_rows(group: list[Change]) -> Iterator[Row]:
+def _group_row(group: list[Change]) -> Row:
     first, last = group[0], group[-1]
     if len(group) == 1:
-        yield _row(label(first), words(first), first.kind)
-        return
+        return _row(label(first), words(first), first.kind)
     subject = f"{len(group):,} {_SUBJECTS[first.kind]}"
-    if len({_values(change) for change in group}) == 1:
-        what = words(first)
-        if first.what == "trainable":
-            what = [_FLAGS[first.new is True], *what, ")"]
-        yield _row(subject, [*what, ": ", label(first), " to ", label(last)])
-    else:
-        yield _row(subject, [*words(first), " in ", label(first), f", {more(len(group) - 1)} to other values"])
+    if len({_values(change) for change in group}) > 1:
+        return _row(subject, [*words(first), " in ", label(first), f", {more(len(group) - 1)} to other values"])
+    what = words(first)
+    if first.what == "trainable":
+        what = [_FLAGS[first.new is True], *what, ")"]
+    return _row(subject, [*what, ": ", label(first), " to ", label(last)])
 
 
 def _stem(name: str) -> str:
@@ -218,23 +189,18 @@ def _weight_row(path: str, changes: list[Change]) -> Row:
     return _row(code(path) if path else "the model", [*names, ": ", describe_distance(changes)])
 
 
-def _consequences(changes: Sequence[Change]) -> Iterator[Row]:
+def _consequences(changes: Iterable[Change]) -> Iterator[Row]:
     """Yield one row for each kind of consequence, with the first example."""
-    groups: dict[tuple[str, str], list[Change]] = {}
-    for change in changes:
-        what = change.what.partition(" of ")[0] if change.kind == "value" else change.what
-        groups.setdefault((change.kind, what), []).append(change)
-    for (kind, what), group in groups.items():
+
+    def part(change: Change) -> str:
+        return change.what.partition(" of ")[0] if change.kind == "value" else change.what
+
+    for group in _by(changes, lambda change: (change.kind, part(change))):
         first = group[0]
+        example = words(first)
+        if len(example) > 2 and first.what and example[0] == first.what:
+            # The first cell of the row names the part already.
+            example = example[2:]
         rest = f", {more(len(group) - 1)}" if len(group) > 1 else ""
-        about = code(" ".join(filter(None, [_SUBJECT.get(kind, kind), what])))
-        yield _row(about, [label(first), " ", *_example(first), rest])
-
-
-_SUBJECT = {"value": "output", "renamed": "", "setting": "", "input": "input", "order": "order of", "mask": ""}
-
-
-def _example(change: Change) -> Words:
-    description = words(change)
-    # The first cell of the row names the part already.
-    return description[2:] if len(description) > 2 and change.what and description[0] == change.what else description
+        about = code(" ".join(filter(None, [_CONSEQUENCES.get(first.kind, first.kind), part(first)])))
+        yield _row(about, [label(first), " ", *example, rest])

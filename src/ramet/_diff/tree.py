@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from ramet._diff.values import IGNORED_KEYS, tokens
-from ramet._graph import Call, Graph, Op
+from ramet._graph import Call, Graph, Op, Ref
 
 _NAMES = IGNORED_KEYS | {"name"}
 _FLAGS = _NAMES | {"trainable", "dtype"}
+
+View: TypeAlias = Literal["identical", "exact", "loose", "rough"]
 
 
 @dataclass(slots=True, eq=False)
@@ -23,6 +26,7 @@ class Node:
         number: The position among its siblings.
         graph: The graph inside it, if it is a model.
         children: The nodes directly inside it.
+        by_id: The same nodes by the ids of their ops. If ids are not unique, which `lint` reports, the first one counts.
         first: The first node of the same object: this one, unless the op is shared.
     """
 
@@ -32,6 +36,7 @@ class Node:
     number: int = 0
     graph: Graph | None = None
     children: list[Node] = field(default_factory=list)
+    by_id: dict[str, Node] = field(default_factory=dict)
     first: Node = field(init=False)
 
     def __post_init__(self) -> None:
@@ -48,6 +53,11 @@ class Node:
         """The graph around it, if that has calls."""
         graph = None if self.parent is None else self.parent.graph
         return graph if graph is not None and graph.calls else None
+
+    def producer(self, ref: Ref) -> Node | None:
+        """Return the node inside it that produces a value."""
+        call = None if self.graph is None else self.graph._index.calls.get(ref.call)
+        return None if call is None else self.by_id.get(call.op)
 
 
 class OpTree:
@@ -70,6 +80,7 @@ class OpTree:
             held = node.graph.held if node.graph is not None else node.op.children
             prefix = f"{node.path}/" if node.parent is not None else ""
             node.children = [Node(prefix + op.id, op, node, number, op.graph) for number, op in enumerate(held)]
+            node.by_id = {child.op.id: child for child in reversed(node.children)}
             waiting.extend(reversed(node.children))
         # If paths are not unique, which `lint` reports, the first node counts.
         by_path = {node.path: node for node in reversed(self.nodes)}
@@ -108,6 +119,10 @@ class Signatures(dict[Node, Signature]):
             # Children come after their parent.
             for node in reversed(tree.nodes):
                 self[node] = self._signature(node)
+
+    def alike(self, one: Node, other: Node, view: View) -> bool:
+        """Return whether two nodes have the same number in one meaning of "alike"."""
+        return bool(getattr(self[one], view) == getattr(self[other], view))
 
     def _number(self, *key: object) -> int:
         return self._numbers.setdefault(key, len(self._numbers))

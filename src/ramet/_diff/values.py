@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ramet._diff.change import ABSENT
-from ramet._graph import Argument, FrozenDict, FrozenList, Key, Ref, Slice
+from ramet._graph import Argument, FrozenDict, Key, Ref, parts_of
 
 # Not a setting: the address of an object in the process that wrote the config.
 IGNORED_KEYS = frozenset({"shared_object_id"})
@@ -30,12 +30,9 @@ def tokens(value: Argument, ignored: frozenset[str] = frozenset()) -> list[objec
             found.append(len(pairs))
             found.extend((type(key), key) for key, _ in pairs)
             waiting.extend(part for _, part in reversed(pairs))
-        elif isinstance(item, FrozenList | tuple):
-            parts = item.items if isinstance(item, FrozenList) else item
+        elif (parts := parts_of(item)) is not None:
             found.append(len(parts))
             waiting.extend(reversed(parts))
-        elif isinstance(item, Slice):
-            waiting += (item.step, item.stop, item.start)
         else:
             # As text, NaN equals NaN, and 0.0 is not -0.0.
             found.append(repr(item) if kind is float or kind is complex else item)
@@ -77,8 +74,11 @@ def _parts(what: str, one: Argument, other: Argument) -> list[Difference] | None
         if class_of(one) != class_of(other):
             return None
         return [(_dotted(what, key), old, new) for key, old, new in pair_by_key(one, other)]
-    before, after = _items(one), _items(other)
-    if type(one) is type(other) and len(before) == len(after) and any(map(_is_nested, (*before, *after))):
+    before, after = parts_of(one) or (), parts_of(other) or ()
+    if type(one) is not type(other) or len(before) != len(after):
+        return None
+    # `(3, 3)` is one value, a list of dicts is several.
+    if any(isinstance(item, Ref) or parts_of(item) is not None for item in (*before, *after)):
         return [(f"{what}[{place}]", *pair) for place, pair in enumerate(zip(before, after, strict=True))]
     return None
 
@@ -92,19 +92,6 @@ def pair_by_key(one: FrozenDict, other: FrozenDict) -> list[tuple[Key, Argument,
     """Return every key with both values, in an order that does not depend on which dict comes first."""
     keys = list(one) if list(one) == list(other) else sorted({*one, *other}, key=lambda key: (str(type(key)), str(key)))
     return [(key, one.get(key, ABSENT), other.get(key, ABSENT)) for key in keys if key not in IGNORED_KEYS]
-
-
-def _items(value: Argument) -> tuple[Argument, ...]:
-    if isinstance(value, tuple):
-        return value
-    if isinstance(value, Slice):
-        return (value.start, value.stop, value.step)
-    return value.items if isinstance(value, FrozenList) else ()
-
-
-def _is_nested(item: Argument) -> bool:
-    """Return whether a list with this item is compared item by item: `(3, 3)` is one value, a list of dicts is several."""
-    return isinstance(item, tuple | FrozenList | FrozenDict | Slice | Ref)
 
 
 def _dotted(what: str, key: Key) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from ramet._diff.alignment import align
 from ramet._diff.change import ABSENT, Change, Kind
-from ramet._diff.comparison import Comparison
+from ramet._diff.comparison import Comparison, find_regrouped
 from ramet._diff.tree import Node, OpTree
 from ramet._graph import Argument, VariableSpec, freeze, freeze_dict
 
@@ -27,93 +27,72 @@ _CHUNK = 1 << 13
 # Descriptions and ties.
 
 
-class VariableComparison:
-    """Compares the descriptions of the variables of two models."""
+def compare_variables(comparison: Comparison) -> list[tuple[str, str]]:
+    """Find changed variables, and ties that were made or lost.
 
-    def __init__(self, comparison: Comparison) -> None:
-        self._comparison = comparison
-        # Paths of the variables of both models. One that was shared and no longer is has several partners: the first counts.
-        self._path_after: dict[str, str] = {}
-        self._comparable: list[tuple[str, str]] = []
-        self._nodes: dict[str, Node] = {}
-        self._first_before = _first_paths(comparison.pairing.before)
-        self._first_after = _first_paths(comparison.pairing.after)
+    Returns:
+        The paths of variables whose numbers can be compared, each pair of objects once.
+    """
+    pairing = comparison.pairing
+    before, after = _first_paths(pairing.before), _first_paths(pairing.after)
+    # One that was shared and no longer is has several partners: the first counts.
+    after_of: dict[str, str] = {}
+    nodes: dict[str, Node] = {}
+    comparable: dict[tuple[str, str], None] = {}
+    for one, other in pairing.objects():
+        for old, new in _compare_op(comparison, one, other):
+            path, partner = _path(one, old), _path(other, new)
+            after_of.setdefault(path, partner)
+            nodes[path] = one
+            # Numbers of different shapes cannot be compared; the shape itself is reported.
+            if old.shape is None or new.shape is None or old.shape == new.shape:
+                comparable[before[path], after[partner]] = None
+    before_of = {new: old for old, new in reversed(after_of.items())}
+    for path, (lost, made) in sorted(find_regrouped(before, after, after_of, before_of).items()):
+        change = Change("sharing", path, after_of[path], "tied", lost or ABSENT, made or ABSENT)
+        comparison.add(nodes[path], change)
+    return list(comparable)
 
-    def run(self) -> None:
-        """Find changed variables, and ties that were made or lost."""
-        for one, other in self._comparison.pairing.objects():
-            self._compare_op(one, other)
-        self._compare_ties()
 
-    def objects(self) -> list[tuple[str, str]]:
-        """Return the paths of variables whose numbers can be compared, each pair of objects once."""
-        before, after = self._first_before, self._first_after
-        return list(dict.fromkeys((before[old], after[new]) for old, new in self._comparable))
+def _compare_op(comparison: Comparison, one: Node, other: Node) -> list[tuple[VariableSpec, VariableSpec]]:
+    """Find the changed variables of an op, and return its variables in pairs."""
+    before = {spec.id: spec for spec in one.op.variables}
+    after = {spec.id: spec for spec in other.op.variables}
+    follows = comparison.has_changed_around(one)
 
-    def _compare_op(self, one: Node, other: Node) -> None:
-        before = {spec.id: spec for spec in one.op.variables}
-        after = {spec.id: spec for spec in other.op.variables}
-        consequence = self._comparison.has_changed_around(one)
-
-        def add(old: VariableSpec | None, new: VariableSpec | None, what: str, was: Argument, now: Argument) -> None:
-            paths = None if old is None else _path(one, old), None if new is None else _path(other, new)
-            self._comparison.add(one, Change("variable", *paths, what, was, now), consequence=consequence)
-
-        lost = [spec for name, spec in before.items() if name not in after]
-        made = [spec for name, spec in after.items() if name not in before]
-        pairs = [(spec, after[name]) for name, spec in before.items() if name in after]
-        for i, j in align([_facts(spec) for spec in lost], [_facts(spec) for spec in made]):
-            # Renamed: another name, but the same facts at the same position.
-            pairs.append((lost[i], made[j]))
-            add(lost[i], made[j], "name", lost[i].id, made[j].id)
-        known = {id(spec) for pair in pairs for spec in pair}
-        for spec in lost:
-            if id(spec) not in known:
-                add(spec, None, "", _describe(spec), ABSENT)
-        for spec in made:
-            if id(spec) not in known:
-                add(None, spec, "", ABSENT, _describe(spec))
-        for old, new in pairs:
-            self._compare_specs(one, other, old, new, consequence=consequence)
-
-    def _compare_specs(
-        self, one: Node, other: Node, old: VariableSpec, new: VariableSpec, *, consequence: bool
+    def add(
+        old: VariableSpec | None,
+        new: VariableSpec | None,
+        what: str,
+        was: Argument,
+        now: Argument,
+        *,
+        own: bool = False,
     ) -> None:
-        paths = _path(one, old), _path(other, new)
-        self._path_after.setdefault(*paths)
-        if old.shape is None or new.shape is None or old.shape == new.shape:
-            # Numbers of different shapes cannot be compared; the shape itself is reported below.
-            self._comparable.append(paths)
-        self._nodes[paths[0]] = one
+        paths = None if old is None else _path(one, old), None if new is None else _path(other, new)
+        comparison.add(one, Change("variable", *paths, what, was, now), consequence=follows and not own)
+
+    lost = [spec for name, spec in before.items() if name not in after]
+    made = [spec for name, spec in after.items() if name not in before]
+    pairs = [(spec, after[name]) for name, spec in before.items() if name in after]
+    for i, j in align([_facts(spec) for spec in lost], [_facts(spec) for spec in made]):
+        # Renamed: another name, but the same facts at the same position.
+        pairs.append((lost[i], made[j]))
+        add(lost[i], made[j], "name", lost[i].id, made[j].id)
+    known = {id(spec) for pair in pairs for spec in pair}
+    for spec in lost:
+        if id(spec) not in known:
+            add(spec, None, "", _describe(spec), ABSENT)
+    for spec in made:
+        if id(spec) not in known:
+            add(None, spec, "", ABSENT, _describe(spec))
+    for old, new in pairs:
         for field in _FIELDS:
             was, now = getattr(old, field), getattr(new, field)
-            if was == now or (field == "name" and old.id != new.id):
-                continue
-            is_own_flag = field == "trainable" and one.op.trainable == other.op.trainable
-            change = Change("variable", *paths, field, was, now)
-            self._comparison.add(one, change, consequence=consequence and not is_own_flag)
-
-    def _compare_ties(self) -> None:
-        to = self._path_after
-        back = {new: old for old, new in reversed(to.items())}
-        lost = _separated(self._first_before, self._first_after, to)
-        made = {back[path]: other for path, other in _separated(self._first_after, self._first_before, back).items()}
-        for path in sorted(lost.keys() | made.keys()):
-            change = Change("sharing", path, to[path], "tied", lost.get(path, ABSENT), made.get(path, ABSENT))
-            self._comparison.add(self._nodes[path], change)
-
-
-def _separated(first: Mapping[str, str], others: Mapping[str, str], partners: Mapping[str, str]) -> dict[str, str]:
-    """Return the paths that share a variable with an earlier path while their partners do not, with the earlier path."""
-    earliest: dict[str, str] = {}
-    found: dict[str, str] = {}
-    for path, object_path in first.items():
-        if path not in partners:
-            continue
-        earlier = earliest.setdefault(object_path, path)
-        if earlier != path and others[partners[earlier]] != others[partners[path]]:
-            found[path] = earlier
-    return found
+            if was != now and not (field == "name" and old.id != new.id):
+                own = field == "trainable" and one.op.trainable == other.op.trainable
+                add(old, new, field, was, now, own=own)
+    return pairs
 
 
 def _first_paths(tree: OpTree) -> dict[str, str]:

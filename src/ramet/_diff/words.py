@@ -26,17 +26,9 @@ def code(value: str) -> Code:
 
 def label(change: Change) -> str:
     """Return the path of the changed thing: the new one, or the old one if the change is about the path itself."""
-    path = change.before if _changes_path(change) else change.path
+    changes_path = change.kind in ("renamed", "replaced") or (change.kind == "moved" and change.what == "nesting")
+    path = change.before if changes_path else change.path
     return code(path) if path else "the model"
-
-
-def _changes_path(change: Change) -> bool:
-    return change.kind in ("renamed", "replaced") or (change.kind == "moved" and change.what == "nesting")
-
-
-def sentence(change: Change) -> str:
-    """Return the change as a line of plain text."""
-    return f"{label(change)}: {''.join(words(change))}"
 
 
 def words(change: Change) -> Words:
@@ -220,35 +212,29 @@ _WORDS: dict[str, Callable[[Change], Words]] = {
 # Values.
 
 
-def describe_value(value: Argument) -> str:
-    """Return a value as text of about a hundred characters at most: `Adam(learning_rate=0.001)` for an optimizer's config."""
-    if isinstance(value, FrozenDict) and isinstance(name := class_of(value), str):
-        config = value.get("config")
-        inner = _settings(config) if isinstance(config, FrozenDict) else _render(config)
-        text = f"{escape(name)}({inner})"
-        return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 3]}..."
-    return _render(value)
+def describe_value(value: Argument, *, briefly: bool = False) -> str:
+    """Return a value as text of about a hundred characters at most.
 
-
-def _settings(config: FrozenDict) -> str:
-    # Settings that are off are left out; the JSON has them.
-    pairs = [
-        (key, part)
-        for key, part in config.pairs[:_LONGEST_VALUE]
-        if key != "name" and part is not None and part is not False
-    ]
-    return ", ".join(f"{escape(str(key))}={_setting_value(part)}" for key, part in pairs)
-
-
-def _setting_value(value: Argument) -> str:
-    """Return a value inside another in even fewer words."""
-    if isinstance(value, FrozenDict) and isinstance(name := class_of(value), str):
+    Args:
+        value: A value, such as the config of an optimizer: `Adam(learning_rate=0.001)`.
+        briefly: Whether the settings of an object are left out: `Adam(...)`.
+    """
+    if not isinstance(value, FrozenDict) or not isinstance(name := class_of(value), str):
+        return render(map_leaves(value, _with_given_digits), lambda ref: escape(str(ref)), limit=_LONGEST_VALUE)
+    if briefly:
         return f"{escape(name)}(...)"
-    return _render(value)
-
-
-def _render(value: Argument) -> str:
-    return render(map_leaves(value, _with_given_digits), lambda ref: escape(str(ref)), limit=_LONGEST_VALUE)
+    config = value.get("config")
+    if isinstance(config, FrozenDict):
+        # Settings that are off are left out; the JSON has them.
+        inner = ", ".join(
+            f"{escape(str(key))}={describe_value(part, briefly=True)}"
+            for key, part in config.pairs[:_LONGEST_VALUE]
+            if key != "name" and part is not None and part is not False
+        )
+    else:
+        inner = describe_value(config, briefly=True)
+    text = f"{escape(name)}({inner})"
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 3]}..."
 
 
 def _with_given_digits(leaf: Argument) -> Argument:

@@ -17,10 +17,13 @@ from ramet._graph.argument import (
     Shape,
     Slice,
     fold,
+    freeze,
+    freeze_dict,
     map_leaves,
+    parts_of,
     refs,
+    thaw,
 )
-from ramet._graph.freeze import freeze, freeze_dict, thaw
 from ramet._graph.graph import Graph
 from ramet._graph.json_fields import JsonFields, JsonPath, describe_json, format_error, open_document
 from ramet._graph.json_read import ArgumentReader
@@ -77,6 +80,7 @@ __all__ = [
     "lint",
     "map_leaves",
     "open_document",
+    "parts_of",
     "refs",
     "render",
     "split_call_id",

@@ -1,5 +1,7 @@
 """Arguments as frozen data: what a call receives, what a config contains, how inputs and outputs are nested.
 
+`freeze` converts live data to it, and `thaw` converts it back.
+
 Plain constants and tuples represent themselves. A list is a `FrozenList`, a dict a `FrozenDict`, a slice a `Slice`. A tensor
 is a `Ref` to the call that produces it. An array or any other object is a `Constant` that describes it.
 
@@ -10,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import EllipsisType
 from typing import Any, Literal, Self, TypeAlias, TypeVar
@@ -100,9 +102,9 @@ class Frozen(Changeable):
         return hash(self._text())
 
     def __repr__(self) -> str:
-        from ramet._graph.render import represent
+        from ramet._graph.render import render
 
-        return represent(self)
+        return f"{type(self).__name__}({render(self, repr, limit=400)})"  # type: ignore[arg-type]  # others override this
 
     def __copy__(self) -> Self:
         return self
@@ -254,14 +256,86 @@ def refs(value: Argument) -> Iterator[Ref]:
 
 def map_leaves(value: Argument, change: Callable[[Argument], Argument]) -> Argument:
     """Return the same nesting with `change(leaf)` for every leaf."""
+    return fold(value, parts_of, lambda item, parts: change(item) if parts_of(item) is None else _join(item, parts))
 
-    def join(item: Argument, parts: list[Argument]) -> Argument:
+
+def _join(item: Any, parts: list[Argument]) -> Argument:
+    """Return a container of the same kind as frozen data, with other contents; a leaf is returned unchanged."""
+    kind = type(item)
+    if kind is tuple:
+        return tuple(parts)
+    if kind is list or kind is FrozenList:
+        return FrozenList(tuple(parts))
+    if kind is dict or kind is FrozenDict:
+        return FrozenDict(tuple(zip(item, parts, strict=True)))
+    if kind is slice or kind is Slice:
+        return Slice(*parts)
+    return item  # type: ignore[no-any-return]
+
+
+# From live data, and back.
+
+
+def _describe(value: object) -> Argument:
+    return Constant("object", f"{type(value).__module__}.{type(value).__qualname__}")
+
+
+def freeze(value: object, leaf: Callable[[Any], object] = _describe) -> Argument:
+    """Return a value as frozen data: containers by exact class, plain constants unchanged, all else as `leaf` returns it.
+
+    Args:
+        value: Nested lists, tuples, dicts and slices of anything; frozen data is returned unchanged.
+        leaf: Called with everything that is neither a plain constant nor a container of exactly Python's own class: a
+            tensor, an array, a named tuple, a dict with keys that are not plain data. Its result is frozen in turn, so it
+            may return a list for a list-like object. By default, a `Constant` with the name of the class.
+    """
+
+    def simple(item: object) -> object:
+        # A few rounds at most: each turns an object into something simpler.
+        for _ in range(8):
+            if type(item) in PLAIN or isinstance(item, Ref | Constant) or _live_parts(item) is not None:
+                return item
+            item = leaf(item)
+        raise TypeError(f"the leaf function did not turn a {type(item).__qualname__} into frozen data")
+
+    def parts(item: object) -> Iterable[object] | None:
+        inner = _live_parts(item)
+        return None if inner is None else [simple(part) for part in inner]
+
+    return fold(simple(value), parts, _join)
+
+
+def _live_parts(item: Any) -> Iterable[object] | None:
+    kind = type(item)
+    if kind is tuple or kind is list:
+        return item  # type: ignore[no-any-return]
+    if kind is dict:
+        return item.values() if all(type(key) in KEYS for key in item) else None
+    if kind is slice:
+        return (item.start, item.stop, item.step)
+    return parts_of(item) if isinstance(item, FrozenList | FrozenDict | Slice) else None
+
+
+def freeze_dict(value: Mapping[Any, object], leaf: Callable[[Any], object] = _describe) -> FrozenDict:
+    """Return keyword arguments or a config as frozen data; see `freeze`."""
+    frozen = freeze(dict(value), leaf)
+    if not isinstance(frozen, FrozenDict):
+        raise TypeError("the keys of a frozen dict must be plain data")
+    return frozen
+
+
+def thaw(value: Argument, leaf: Callable[[Ref | Constant], object] = lambda leaf: leaf) -> Any:
+    """Return frozen data as Python's own lists, dicts and slices, with `leaf(...)` for every ref and constant."""
+
+    def join(item: Argument, parts: list[Any]) -> Any:
         if isinstance(item, tuple):
             return tuple(parts)
         if isinstance(item, FrozenList):
-            return FrozenList(tuple(parts))
+            return parts
         if isinstance(item, FrozenDict):
-            return FrozenDict(tuple(zip(item, parts, strict=True)))
-        return Slice(*parts) if isinstance(item, Slice) else change(item)
+            return dict(zip(item, parts, strict=True))
+        if isinstance(item, Slice):
+            return slice(*parts)
+        return leaf(item) if isinstance(item, Ref | Constant) else item
 
     return fold(value, parts_of, join)

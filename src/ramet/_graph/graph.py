@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import difflib
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, TypeVar, get_args
 
-from ramet._graph import paths
 from ramet._graph.argument import Argument, Frozen, Ref
 from ramet._graph.index import Index, reach, sort
 from ramet._graph.nodes import Call, Op, Value, VariableSpec
 from ramet._report import Document, Result
-from ramet.errors import FormatError, GraphError
+from ramet.errors import FormatError, GraphError, UnknownPathError
 
 GraphKind: TypeAlias = Literal["functional", "sequential", "subclassed", "layer"]
 GRAPH_KINDS: frozenset[str] = frozenset(get_args(GraphKind))
+
+# Number of names compared in search of the closest: enough to help, and quick.
+_COMPARED = 5_000
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -133,11 +138,11 @@ class Graph(Result, Frozen):
 
     def op(self, op_id: str) -> Op:
         """Return the op with this id."""
-        return paths.look_up(self._index.ops, op_id, "op", self.name)
+        return self._look_up(self._index.ops, op_id, "op")
 
     def call(self, call_id: str) -> Call:
         """Return the call with this id."""
-        return paths.look_up(self._index.calls, call_id, "call", self.name)
+        return self._look_up(self._index.calls, call_id, "call")
 
     def calls_of(self, op_id: str) -> tuple[Call, ...]:
         """Return the calls of the op with this id, in order."""
@@ -189,20 +194,49 @@ class Graph(Result, Frozen):
 
     def _position(self, call: Ref | str) -> int:
         name = call.call if isinstance(call, Ref) else call
-        return paths.look_up(self._index.positions, name, "call", self.name)
+        return self._look_up(self._index.positions, name, "call")
 
     def _calls_at(self, positions: Iterable[int]) -> tuple[Call, ...]:
         return tuple(self.calls[position] for position in positions)
 
+    def _look_up(self, known: Mapping[str, _Found], name: str, kind: str) -> _Found:
+        try:
+            return known[name]
+        except KeyError:
+            raise UnknownPathError(
+                f"Cannot find the {kind} '{name}': the graph '{self.name}' has no {kind} with this id.",
+                closest=_closest(name, known),
+                path=name,
+            ) from None
+
     # Paths through all levels.
 
     def walk(self) -> Iterator[tuple[str, Op]]:
-        """Yield every op with its path, in order, through nested models and layers that hold layers."""
-        return paths.walk(self)
+        """Yield every op with its path, in order, through nested models and layers that hold layers.
+
+        An op comes before the ops inside it. Stubs are empty, so they are not entered.
+        """
+        levels: list[tuple[str, Iterator[Op]]] = [("", iter(self.held))]
+        while levels:
+            prefix, ops = levels[-1]
+            for op in ops:
+                path = prefix + op.id
+                yield path, op
+                inside = op.inside
+                if inside:
+                    levels.append((f"{path}/", iter(inside)))
+                    break
+            else:
+                levels.pop()
 
     def variables(self) -> Iterator[tuple[str, VariableSpec]]:
-        """Yield every variable with its path, in order."""
-        return paths.variables(self)
+        """Yield every variable with its path, in order: the model's own first, then those of its ops."""
+        if self.root is not None:
+            for spec in self.root.variables:
+                yield spec.id, spec
+        for path, op in self.walk():
+            for spec in op.variables:
+                yield f"{path}/{spec.id}", spec
 
     def find(self, path: str, *, follow: bool = True) -> Op:
         """Return the op at a path, which may lead through any occurrence of a shared op.
@@ -211,9 +245,45 @@ class Graph(Result, Frozen):
             path: The ids of the ops from below the root down, joined by "/".
             follow: Whether a stub at the end of the path is replaced by the first occurrence of the op.
         """
-        return paths.find(self, path, follow=follow)
+        parts = path.split("/")
+        jumped: set[str] = set()
+        depth = 0
+        op: Op | None = None
+        while True:
+            op = self._inside(op, parts, depth)
+            depth += 1
+            if op.same_as is not None and (follow or depth < len(parts)):
+                # Start again at the first occurrence of this op. Two stubs that name each other would loop forever.
+                if op.same_as in jumped:
+                    raise self._unknown(path, f"'{op.same_as}' refers to itself")
+                jumped.add(op.same_as)
+                parts = [*op.same_as.split("/"), *parts[depth:]]
+                depth, op = 0, None
+            elif depth == len(parts):
+                return op
+
+    def _inside(self, op: Op | None, parts: list[str], depth: int) -> Op:
+        inner = self if op is None else op.graph
+        if inner is not None:
+            known = inner._index.ops
+        else:
+            known = {} if op is None else {child.id: child for child in reversed(op.children)}
+        found = known.get(parts[depth])
+        if found is None:
+            holder = f"'{'/'.join(parts[:depth])}'" if depth else f"the model '{self.name}'"
+            prefix = "/".join([*parts[:depth], ""])
+            near = [prefix + name for name in _closest(parts[depth], known)]
+            raise self._unknown("/".join(parts), f"{holder} has no op '{parts[depth]}'", near)
+        return found
+
+    def _unknown(self, path: str, reason: str, near: Sequence[str] = ()) -> UnknownPathError:
+        return UnknownPathError(f"Cannot find '{path}' in '{self.name}': {reason}.", closest=near, path=path)
 
     @property
     def parameters(self) -> int:
         """Number of parameters, tied ones counted once."""
         return sum(spec.size for _, spec in self.variables() if spec.weight and spec.tied is None)
+
+
+def _closest(name: str, known: Mapping[str, object]) -> list[str]:
+    return difflib.get_close_matches(name, list(itertools.islice(known, _COMPARED)), n=3)

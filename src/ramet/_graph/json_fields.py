@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, NoReturn
 
 from ramet._graph.argument import Shape
@@ -95,14 +95,14 @@ class JsonFields:
         """Return true or false."""
         return self._typed(key, bool, default)  # type: ignore[no-any-return]
 
-    def number(self, key: str, default: int | None = None) -> int | None:
-        """Return an integer of 0 or more, or the default if the field is missing."""
-        found: int | None = self._typed(key, int, default)
+    def number(self, key: str) -> int | None:
+        """Return an integer of 0 or more, or None if the field is missing."""
+        found: int | None = self._typed(key, int, None)
         if found is not None and found < 0:
             raise format_error("an integer of 0 or more", str(found), self.path.at(key))
         return found
 
-    def choice(self, key: str, allowed: frozenset[str]) -> Any:
+    def choice(self, key: str, allowed: Collection[str]) -> Any:
         """Return one of the allowed words."""
         return read_choice(self.text(key), allowed, self.path.at(key))
 
@@ -126,7 +126,7 @@ def open_document(text: str, kind: str) -> JsonFields:
     fields = JsonFields(_parse(text, kind), JsonPath())
     old = f"ramet_{kind}"
     if old not in fields:
-        fields.choice("ramet", frozenset({kind}))
+        fields.choice("ramet", [kind])
     key = old if old in fields else "version"
     version = fields.raw(key)
     if type(version) is not int or version != _VERSION:
@@ -163,7 +163,7 @@ def read_type(raw: object, kind: type[Any], path: JsonPath) -> Any:
     return raw
 
 
-def read_choice(word: str, allowed: frozenset[str], path: JsonPath) -> str:
+def read_choice(word: str, allowed: Collection[str], path: JsonPath) -> str:
     """Return the word, which must be one of those allowed."""
     if word not in allowed:
         raise format_error("one of " + ", ".join(f"'{name}'" for name in sorted(allowed)), describe_json(word), path)

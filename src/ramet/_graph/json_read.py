@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from types import EllipsisType
 from typing import Any
 
@@ -40,114 +39,86 @@ def from_json(text: str) -> Graph:
     """Return the graph that a text describes; see `Graph.from_json`. `lint` checks whether the graph is consistent."""
     fields = open_document(text, "graph")
     arguments = ArgumentReader([part for part, _ in fields.items("deep")], fields.path.at("deep"))
-    graphs = [_GraphRecord(raw, path, arguments) for raw, path in fields.items("graphs")]
+    records = list(fields.items("graphs"))
+    # Each graph but the first is in one op of an earlier graph, so the last one is read first.
+    graphs: dict[int, Graph] = {}
+    for number, (raw, path) in reversed(list(enumerate(records))):
+        graphs[number] = _read_graph(raw, path, arguments, graphs)
     fields.end()
     arguments.end()
-    return _nest(graphs, fields.path.at("graphs"))
-
-
-# Graphs and ops: lists of records become trees.
-
-
-class _GraphRecord:
-    """A graph without the graphs inside it."""
-
-    def __init__(self, raw: object, path: JsonPath, arguments: ArgumentReader) -> None:
-        fields = JsonFields(raw, path)
-        self.fields: dict[str, Any] = {
-            "name": fields.text("name"),
-            "class_name": fields.text("class_name"),
-            "kind": fields.choice("kind", GRAPH_KINDS),
-            "inputs": arguments.read(fields.raw("inputs", None), path.at("inputs")),
-            "outputs": arguments.read(fields.raw("outputs", None), path.at("outputs")),
-            "calls": tuple(_read_call(item, location, arguments) for item, location in fields.items("calls")),
-        }
-        root = [(fields.raw("root"), path.at("root"))] if "root" in fields else []
-        self.root = _read_ops(root, arguments)
-        self.ops = _read_ops(fields.items("ops"), arguments)
-        self.extras = _read_ops(fields.items("extras"), arguments)
-        fields.end()
-
-
-def _nest(records: list[_GraphRecord], path: JsonPath) -> Graph:
-    """Return the first graph with all others inside it: each in one op of an earlier graph."""
     if not records:
-        raise format_error("at least one graph", "none", path)
-    free: dict[int, Graph] = {}
-
-    def take(number: int, location: JsonPath) -> Graph:
-        if number not in free:
-            raise format_error("the number of a later graph that is not used elsewhere", str(number), location)
-        return free.pop(number)
-
-    for number in reversed(range(len(records))):
-        record = records[number]
-        free[number] = Graph(
-            **record.fields,
-            root=next(iter(_build_ops(record.root, take)), None),
-            ops=_build_ops(record.ops, take),
-            extras=_build_ops(record.extras, take),
-        )
-    for number in sorted(free.keys() - {0}):
-        raise format_error(f"an op with the graph {number}", "none", path.at(number))
-    return free[0]
+        raise format_error("at least one graph", "none", fields.path.at("graphs"))
+    for number in sorted(graphs.keys() - {0}):
+        raise format_error(f"an op with the graph {number}", "none", records[number][1])
+    return graphs[0]
 
 
-@dataclass(frozen=True, slots=True)
-class _OpRecord:
-    """An op without its children and its graph."""
+def _read_graph(raw: object, path: JsonPath, arguments: ArgumentReader, graphs: dict[int, Graph]) -> Graph:
+    """Return a graph; the graphs inside it are taken from those that were read already."""
+    fields = JsonFields(raw, path)
+    root = [(fields.raw("root"), path.at("root"))] if "root" in fields else []
+    graph = Graph(
+        name=fields.text("name"),
+        class_name=fields.text("class_name"),
+        kind=fields.choice("kind", GRAPH_KINDS),
+        inputs=arguments.read(fields.raw("inputs", None), path.at("inputs")),
+        outputs=arguments.read(fields.raw("outputs", None), path.at("outputs")),
+        calls=tuple(_read_call(item, location, arguments) for item, location in fields.items("calls")),
+        root=next(iter(_read_ops(root, arguments, graphs)), None),
+        ops=_read_ops(fields.items("ops"), arguments, graphs),
+        extras=_read_ops(fields.items("extras"), arguments, graphs),
+    )
+    fields.end()
+    return graph
 
-    fields: dict[str, Any]
-    depth: int
-    graph: int | None
-    path: JsonPath
 
-
-def _read_ops(items: Iterable[tuple[Any, JsonPath]], arguments: ArgumentReader) -> list[_OpRecord]:
-    """Return the records of ops, each before its children."""
-    records: list[_OpRecord] = []
+def _read_ops(
+    items: Iterable[tuple[Any, JsonPath]], arguments: ArgumentReader, graphs: dict[int, Graph]
+) -> tuple[Op, ...]:
+    """Return the ops of a list of records, in which each op comes before its children."""
+    records: list[tuple[Op, int, int | None, JsonPath]] = []
     deepest = 0
     for raw, path in items:
-        record = _read_op(raw, path, arguments)
-        if record.depth > deepest:
-            raise format_error(f"at most {deepest}", str(record.depth), path.at("depth"))
-        deepest = record.depth + 1
-        records.append(record)
-    return records
-
-
-def _build_ops(records: list[_OpRecord], take_graph: Callable[[int, JsonPath], Graph]) -> tuple[Op, ...]:
-    """Return the ops of the records, children inside their parents."""
+        op, depth, graph = _read_op(raw, path, arguments)
+        if depth > deepest:
+            raise format_error(f"at most {deepest}", str(depth), path.at("depth"))
+        deepest = depth + 1
+        records.append((op, depth, graph, path))
     # Read from the end, the children of an op are those that wait one level below it.
     waiting: dict[int, list[Op]] = {}
-    for record in reversed(records):
-        children = tuple(reversed(waiting.pop(record.depth + 1, [])))
-        inner = None if record.graph is None else take_graph(record.graph, record.path.at("graph"))
-        waiting.setdefault(record.depth, []).append(Op(**record.fields, children=children, graph=inner))
+    for op, depth, graph, path in reversed(records):
+        children = tuple(reversed(waiting.pop(depth + 1, [])))
+        if graph is not None and graph not in graphs:
+            expected = "the number of a later graph that is not used elsewhere"
+            raise format_error(expected, str(graph), path.at("graph"))
+        if children or graph is not None:
+            op = op.with_changes(children=children, graph=None if graph is None else graphs.pop(graph))
+        waiting.setdefault(depth, []).append(op)
     return tuple(reversed(waiting.get(0, [])))
 
 
-def _read_op(raw: object, path: JsonPath, arguments: ArgumentReader) -> _OpRecord:
+def _read_op(raw: object, path: JsonPath, arguments: ArgumentReader) -> tuple[Op, int, int | None]:
+    """Return an op without its contents, its depth, and the number of its graph."""
     fields = JsonFields(raw, path)
-    values = {
-        "id": fields.text("id"),
-        "kind": fields.choice("kind", OP_KINDS),
-        "class_name": fields.text("class_name"),
-        "name": fields.optional_text("name") or "",
-        "module": fields.optional_text("module"),
-        "registered_name": fields.optional_text("registered_name"),
-        "config": _read_dict_field(fields, "config", arguments) if "config" in fields else None,
-        "no_config": fields.optional_text("no_config"),
-        "trainable": fields.flag("trainable", default=True),
-        "dtype_policy": fields.optional_text("dtype_policy"),
-        "built": fields.flag("built", default=True),
-        "flags": _read_dict_field(fields, "flags", arguments),
-        "variables": tuple(_read_variable(item, location) for item, location in fields.items("variables")),
-        "same_as": fields.optional_text("same_as"),
-    }
-    result = _OpRecord(values, fields.number("depth") or 0, fields.number("graph"), path)
+    op = Op(
+        id=fields.text("id"),
+        kind=fields.choice("kind", OP_KINDS),
+        class_name=fields.text("class_name"),
+        name=fields.optional_text("name") or "",
+        module=fields.optional_text("module"),
+        registered_name=fields.optional_text("registered_name"),
+        config=_read_dict_field(fields, "config", arguments) if "config" in fields else None,
+        no_config=fields.optional_text("no_config"),
+        trainable=fields.flag("trainable", default=True),
+        dtype_policy=fields.optional_text("dtype_policy"),
+        built=fields.flag("built", default=True),
+        flags=_read_dict_field(fields, "flags", arguments),
+        variables=tuple(_read_variable(item, location) for item, location in fields.items("variables")),
+        same_as=fields.optional_text("same_as"),
+    )
+    depth, graph = fields.number("depth") or 0, fields.number("graph")
     fields.end()
-    return result
+    return op, depth, graph
 
 
 def _read_variable(raw: object, path: JsonPath) -> VariableSpec:
@@ -375,7 +346,7 @@ def _read_ref(content: Any) -> Ref:
 
 def _read_constant(content: Any) -> Constant:
     fields = JsonFields(content, JsonPath())
-    kind = fields.choice("kind", frozenset({"array", "object"}))
+    kind = fields.choice("kind", ("array", "object"))
     class_name = fields.text("class_name")
     raw = fields.raw("shape", None)
     shape = None if raw is None else tuple(raw)

@@ -57,7 +57,7 @@ def text_of(value: Frozen) -> str:
     elif isinstance(value, Op):
         record = [*writer.op_tree((value,)), [graph.fingerprint for graph in writer.graphs]]
     else:
-        record = writer.argument(value)  # type: ignore[arg-type]  # the only other frozen values
+        record = writer.write(value)  # type: ignore[arg-type]  # the only other frozen values
     return _dump([record, writer.deep] if writer.deep else record)
 
 
@@ -83,7 +83,7 @@ def _graph_lines(writer: _GraphWriter, graph: Graph) -> Iterator[str]:
         yield f',\n   "root": {_dump(writer.op(graph.root, 0))}'
     for key, value in (("inputs", graph.inputs), ("outputs", graph.outputs)):
         if value is not None:
-            yield f',\n   "{key}": {_dump(writer.argument(value))}'
+            yield f',\n   "{key}": {_dump(writer.write(value))}'
     groups: tuple[tuple[str, Iterable[Json]], ...] = (
         ("ops", writer.op_tree(graph.ops)),
         ("extras", writer.op_tree(graph.extras)),
@@ -167,20 +167,20 @@ def _write_constant(item: Constant) -> Json:
     record: dict[str, Json] = {"kind": item.kind, "class_name": item.class_name}
     if item.shape is not None:
         record["shape"] = list(item.shape)
-    for key in ("dtype", "digest", "summary"):
-        if (text := getattr(item, key)) is not None:
-            record[key] = text
-    return record
+    return record | _changed(item, dtype=None, digest=None, summary=None)
 
 
-class _GraphWriter:
-    """Converts ops and calls to JSON; `graphs` collects nested graphs, `deep` parts that are nested too deeply."""
+def _changed(item: object, **defaults: Json) -> dict[str, Json]:
+    """Return the fields of an item that do not have their default value."""
+    return {key: value for key, default in defaults.items() if (value := getattr(item, key)) != default}
+
+
+class _GraphWriter(ArgumentWriter):
+    """Converts ops and calls to JSON, too; `graphs` collects nested graphs."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.graphs: list[Graph] = []
-        writer = ArgumentWriter()
-        self.deep = writer.deep
-        self.argument = writer.write
 
     def op_tree(self, ops: tuple[Op, ...]) -> Iterator[Json]:
         """Yield one record per op, each before its children, which give their depth."""
@@ -195,18 +195,12 @@ class _GraphWriter:
         record: dict[str, Json] = {"id": op.id, "kind": op.kind, "class_name": op.class_name}
         if depth:
             record["depth"] = depth
-        if op.name != op.id:
-            record["name"] = op.name
-        for key in ("module", "registered_name", "no_config", "dtype_policy", "same_as"):
-            if (text := getattr(op, key)) is not None:
-                record[key] = text
-        for key in ("trainable", "built"):
-            if not getattr(op, key):
-                record[key] = False
+        texts = dict.fromkeys(("module", "registered_name", "no_config", "dtype_policy", "same_as"))
+        record |= _changed(op, name=op.id, **texts, trainable=True, built=True)
         if op.config is not None:
-            record["config"] = self.argument(op.config)
+            record["config"] = self.write(op.config)
         if len(op.flags):
-            record["flags"] = self.argument(op.flags)
+            record["flags"] = self.write(op.flags)
         if op.variables:
             record["variables"] = [_write_variable(spec) for spec in op.variables]
         if op.graph is not None:
@@ -218,12 +212,12 @@ class _GraphWriter:
         """Return the record of one call."""
         record: dict[str, Json] = {"id": call.id, "op": call.op}
         if call.args:
-            record["args"] = [self.argument(item) for item in call.args]
+            record["args"] = [self.write(item) for item in call.args]
         if len(call.kwargs):
-            record["kwargs"] = self.argument(call.kwargs)
+            record["kwargs"] = self.write(call.kwargs)
         record["outputs"] = [_write_value(value) for value in call.outputs]
         if not (type(call.structure) is int and call.structure == 0):
-            record["structure"] = self.argument(call.structure)
+            record["structure"] = self.write(call.structure)
         if call.mask_kinds:
             record["mask_kinds"] = [[key, kind] for key, kind in call.mask_kinds]
         return record
@@ -231,11 +225,7 @@ class _GraphWriter:
 
 def _write_value(value: Value) -> Json:
     record: dict[str, Json] = {"shape": None if value.shape is None else list(value.shape), "dtype": value.dtype}
-    for key in ("sparse", "ragged", "optional"):
-        if getattr(value, key):
-            record[key] = True
-    if value.name is not None:
-        record["name"] = value.name
+    record |= _changed(value, sparse=False, ragged=False, optional=False, name=None)
     if value.mask is not None:
         record["mask"] = _write_leaf(value.mask)
     return record
@@ -244,11 +234,4 @@ def _write_value(value: Value) -> Json:
 def _write_variable(spec: VariableSpec) -> Json:
     shape: Json = None if spec.shape is None else list(spec.shape)
     record: dict[str, Json] = {"id": spec.id, "shape": shape, "dtype": spec.dtype}
-    for key in ("trainable", "weight"):
-        if not getattr(spec, key):
-            record[key] = False
-    if spec.tied is not None:
-        record["tied"] = spec.tied
-    if spec.name != spec.id:
-        record["name"] = spec.name
-    return record
+    return record | _changed(spec, trainable=True, weight=True, tied=None, name=spec.id)

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from ramet._graph.argument import Argument, Constant, FrozenDict, FrozenList, Ref, Slice
 from ramet._report import escape
 
-_REPR_LIMIT = 400
-
 
 def render(value: Argument, ref: Callable[[Ref], str] = str, *, limit: int = 120) -> str:
     """Return an argument as text of at most about `limit` characters, which ends in three dots if it was cut.
@@ -26,13 +24,6 @@ def render(value: Argument, ref: Callable[[Ref], str] = str, *, limit: int = 120
         if size > limit:
             return "".join(written)[: max(limit - 3, 0)] + "..."
     return "".join(written)
-
-
-def represent(value: object) -> str:
-    """Return the repr of a frozen container."""
-    if isinstance(value, FrozenList | FrozenDict | Slice):
-        return f"{type(value).__name__}({render(value, repr, limit=_REPR_LIMIT)})"
-    return object.__repr__(value)
 
 
 class _Text(str):

@@ -8,77 +8,34 @@ from typing import Any
 from ramet._graph.argument import FrozenDict, Ref
 from ramet._graph.graph import Graph
 from ramet._graph.nodes import Call, Op
-from ramet._graph.paths import level_by_level
 from ramet._graph.render import render
 from ramet._report import Document, Row, Section, attempt, count, html_page, joined_values, more, preformatted
 
 # Levels that are drawn; below, the depth is a number.
 _DRAWN_LEVELS = 12
 _LONGEST_ARGUMENT = 100
-# The dtype of a value if the model file does not record it.
-_UNKNOWN = "unknown"
 # A drawing with more boxes than this would fill a notebook with megabytes. `ramet.draw` draws any number.
 _MOST_BOXES = 3_000
 
 # The value of `training` in calls that do not pass it, by class; False for all others. Keras records it with the call as if
 # it had been passed. `test_defaults_of_training_are_those_of_keras` compares with the installed Keras.
+# fmt: off
 TRAINING_DEFAULTS: dict[str, bool | None] = {
-    **dict.fromkeys(
-        [
-            "AugMix",
-            "AutoContrast",
-            "CenterCrop",
-            "ContrastLimitedAdaptiveHistogramEqualization",
-            "CutMix",
-            "Equalization",
-            "MaxNumBoundingBoxes",
-            "MixUp",
-            "Pipeline",
-            "RandAugment",
-            "RandomBrightness",
-            "RandomColorDegeneration",
-            "RandomColorJitter",
-            "RandomContrast",
-            "RandomCrop",
-            "RandomElasticTransform",
-            "RandomErasing",
-            "RandomFlip",
-            "RandomGaussianBlur",
-            "RandomGrayscale",
-            "RandomHue",
-            "RandomInvert",
-            "RandomPerspective",
-            "RandomPosterization",
-            "RandomRotation",
-            "RandomSaturation",
-            "RandomSharpness",
-            "RandomShear",
-            "RandomTranslation",
-            "RandomZoom",
-            "Resizing",
-            "Solarization",
-        ],
-        True,
-    ),
-    **dict.fromkeys(
-        [
-            "BatchNormalization",
-            "Bidirectional",
-            "Dense",
-            "EinsumDense",
-            "Functional",
-            "GroupQueryAttention",
-            "GroupedQueryAttention",
-            "Lambda",
-            "Model",
-            "MultiHeadAttention",
-            "Sequential",
-            "TimeDistributed",
-            "TorchModuleWrapper",
-        ],
-        None,
-    ),
+    **dict.fromkeys([
+        "AugMix", "AutoContrast", "CenterCrop", "ContrastLimitedAdaptiveHistogramEqualization", "CutMix", "Equalization",
+        "MaxNumBoundingBoxes", "MixUp", "Pipeline", "RandAugment", "RandomBrightness", "RandomColorDegeneration",
+        "RandomColorJitter", "RandomContrast", "RandomCrop", "RandomElasticTransform", "RandomErasing", "RandomFlip",
+        "RandomGaussianBlur", "RandomGrayscale", "RandomHue", "RandomInvert", "RandomPerspective", "RandomPosterization",
+        "RandomRotation", "RandomSaturation", "RandomSharpness", "RandomShear", "RandomTranslation", "RandomZoom",
+        "Resizing", "Solarization",
+    ], True),
+    **dict.fromkeys([
+        "BatchNormalization", "Bidirectional", "Dense", "EinsumDense", "Functional", "GroupQueryAttention",
+        "GroupedQueryAttention", "Lambda", "Model", "MultiHeadAttention", "Sequential", "TimeDistributed",
+        "TorchModuleWrapper",
+    ], None),
 }
+# fmt: on
 
 
 def graph_document(graph: Graph) -> Document:
@@ -96,7 +53,16 @@ def graph_rows(graph: Graph, *, full: bool = False) -> Iterator[Row]:
         graph: The model.
         full: Whether each row has the dtype of every output, and a column with the number of the op's own parameters.
     """
-    return level_by_level(_level(graph, 0, full=full))
+    # Each row comes with the level inside it or None, so nothing recurses.
+    levels = [_level(graph, 0, full=full)]
+    while levels:
+        for row, inner in levels[-1]:
+            yield row
+            if inner is not None:
+                levels.append(inner)
+                break
+        else:
+            levels.pop()
 
 
 _Level = Iterator[tuple[Row, "_Level | None"]]
@@ -152,23 +118,15 @@ def _notes(op: Op) -> list[str]:
 def _outputs(graph: Graph, call: Call, *, full: bool) -> str:
     """Return the outputs of a call: `(None, 8)`, `2 x (None, 8)`, `(None, 8), (None, 4)`; with a dtype that is new."""
     flags = ("sparse", "ragged", "optional")
-    shapes = ["?" if value.shape is None else str(value.shape) for value in call.outputs]
-    if full:
-        words = [
-            " ".join(
-                [
-                    shape,
-                    *([value.dtype] if value.dtype != _UNKNOWN else []),
-                    *(flag for flag in flags if getattr(value, flag)),
-                ]
-            )
-            for shape, value in zip(shapes, call.outputs, strict=True)
-        ]
-        return joined_values(words)
-    words = [joined_values(shapes) if len(shapes) > 1 else "".join(shapes), _new_dtypes(graph, call)]
-    if any(value.sparse or value.ragged or value.optional for value in call.outputs):
-        words += [flag for flag in flags if any(getattr(value, flag) for value in call.outputs)]
-    return " ".join(filter(None, words))
+    words = ["?" if value.shape is None else str(value.shape) for value in call.outputs]
+    if not full:
+        used = [flag for flag in flags if any(getattr(value, flag) for value in call.outputs)]
+        return " ".join(filter(None, [joined_values(words), _new_dtypes(graph, call), *used]))
+    for number, value in enumerate(call.outputs):
+        # A model file does not record every dtype.
+        dtype = [value.dtype] if value.dtype != "unknown" else []
+        words[number] = " ".join([words[number], *dtype, *(flag for flag in flags if getattr(value, flag))])
+    return joined_values(words)
 
 
 def _new_dtypes(graph: Graph, call: Call) -> str:

@@ -29,7 +29,9 @@ def replaced_file(path: Path) -> Iterator[Path]:
         with _terminated_by_exception():
             yield beside
             beside.chmod(_mode_of(target))
-            _flush(beside)
+            with beside.open("rb+") as file:
+                # The content before the name: a machine that stops in between keeps the old file.
+                os.fsync(file.fileno())
             beside.replace(target)
     finally:
         beside.unlink(missing_ok=True)
@@ -42,12 +44,6 @@ def _mode_of(target: Path) -> int:
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
-
-
-def _flush(path: Path) -> None:
-    """Write the content to the disk before the name: a machine that stops in between keeps the old file."""
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())
 
 
 @contextlib.contextmanager

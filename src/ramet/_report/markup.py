@@ -8,7 +8,7 @@ from html import escape as quote
 
 from ramet._report.document import Cell, Code, Document, Row, Section, Style
 from ramet._report.text import to_text
-from ramet._report.words import escape, more
+from ramet._report.words import escape, escape_lines, more
 
 # Words that Markdown leaves alone: no markup, no links, no mentions, no references to issues.
 _HARMLESS = re.compile(r"(?:[^\W_]|[ ,;:()'\"=+%✓✗→-]|\.(?![^\W\d]))*")
@@ -104,7 +104,7 @@ def html_page(document: Document) -> str:
 
 def preformatted(text: str) -> str:
     """Return text as an HTML fragment that looks as if it were printed, cut after a few hundred lines."""
-    body = quote("\n".join(map(escape, cut_lines(text).split("\n"))))
+    body = quote(escape_lines(cut_lines(text)))
     return f'<pre style="font-family:monospace;white-space:pre;overflow-x:auto;line-height:1.3">{body}</pre>'
 
 
@@ -122,17 +122,14 @@ def _html_section(section: Section) -> str:
     if section.tree:
         return f"{title}{preformatted(to_text(Document('', (section,))).lstrip(chr(10)))}{rest}"
     # Notebooks align cells to the right by default.
-    sides = ["text-align:right" if i in section.right else _LEFT for i in range(max(_lengths(section), default=0))]
+    width = max([len(section.columns), *(len(row.cells) for row in section.rows)])
+    sides = ["text-align:right" if i in section.right else _LEFT for i in range(width)]
     heads = "".join(
         f'<th style="{side}">{quote(name)}</th>' for name, side in zip(section.columns, sides, strict=False)
     )
     rows = "".join(_html_row(row, sides) for row in section.rows)
     table = f"<table>{f'<tr>{heads}</tr>' if heads else ''}{rows}</table>" if rows else ""
     return f"{title}{table}{rest}"
-
-
-def _lengths(section: Section) -> list[int]:
-    return [len(row.cells) for row in section.rows] + [len(section.columns)]
 
 
 def _html_row(row: Row, sides: list[str]) -> str:
