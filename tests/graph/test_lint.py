@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from ramet._graph import FrozenDict, Graph, Op, Ref, VariableSpec, freeze, lint
-from ramet._graph.lint import CALL_RULES, GRAPH_RULES, OP_RULES, PATH_RULES, Problem
+from ramet._graph.lint import GRAPH_RULES, OP_RULES, PATH_RULES, Problem
 from tests.graph.sample import call, config, dense, input_op, layer, masked, nested, small, split, value
 from tests.graph.strategies import few, graphs
 
@@ -387,7 +387,7 @@ def test_one_mistake_violates_one_rule(rule: str, broken: Make) -> None:
 
 
 def test_every_rule_has_an_example() -> None:
-    rules = (*GRAPH_RULES, *CALL_RULES, *OP_RULES, *PATH_RULES)
+    rules = (*GRAPH_RULES, *OP_RULES, *PATH_RULES)
 
     assert {row[0] for row in BROKEN} == {rule.__name__ for rule in rules}
 

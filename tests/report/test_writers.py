@@ -11,15 +11,14 @@ from ramet._report import (
     Row,
     Section,
     has_color,
-    html_page,
     is_terminal,
     paint,
     preformatted,
     to_ansi,
     to_html,
-    to_markdown,
     to_text,
 )
+from ramet._report.markup import html_page, to_markdown
 
 pytestmark = pytest.mark.no_backend
 

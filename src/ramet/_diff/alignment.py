@@ -8,6 +8,8 @@ from collections.abc import Hashable, Iterator, Sequence
 from itertools import pairwise
 from typing import TypeAlias
 
+from ramet._graph import group
+
 Items = Sequence[Hashable]
 Span = tuple[int, int, int, int]
 _Chain: TypeAlias = "tuple[tuple[int, int], _Chain] | None"
@@ -101,12 +103,10 @@ def _fewest_edits(before: Items, after: Items, span: Span) -> list[tuple[int, in
 def _in_turn(before: Items, after: Items, span: Span) -> Iterator[tuple[int, int]]:
     """Yield each item paired with the next equal one on the other side."""
     low, high, start, end = span
-    positions: dict[Hashable, list[int]] = {}
-    for j in range(start, end):
-        positions.setdefault(after[j], []).append(j)
+    positions = group((after[j], j) for j in range(start, end))
     last = start - 1
     for i in range(low, high):
-        candidates = positions.get(before[i], [])
+        candidates = positions.get(before[i], ())
         number = bisect_right(candidates, last)
         if number < len(candidates):
             last = candidates[number]

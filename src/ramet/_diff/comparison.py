@@ -101,11 +101,7 @@ class LevelPair:
     def __init__(self, pairing: Pairing, before: Node, after: Node) -> None:
         self._pairing = pairing
         self.before, self.after = before, after
-        self.pairs = [
-            (node, partner)
-            for node in before.children
-            if (partner := pairing.after_of.get(node)) is not None and partner.parent is after
-        ]
+        self.pairs = pairing.children(before, after)
         self.calls: list[tuple[Node, Node, Call, Call]] = []
         for node, partner in self.pairs:
             self.calls += [(node, partner, *calls) for calls in self._pair_calls(node, partner)]

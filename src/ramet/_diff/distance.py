@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from ramet._diff.change import Change
 from ramet._diff.words import describe_value
-from ramet._graph import Argument, FrozenDict
+from ramet._graph import Argument, FrozenDict, group
 
 # The steps of the relative distance that a picture distinguishes, from the lower bound on, each with its words.
 DISTANCE_STEPS: tuple[tuple[float, str], ...] = (
@@ -24,14 +24,12 @@ _HUGE = 1e6
 _RANDOM_STATE = "seed_generator_state"
 
 
-def group_by_layer(changes: Sequence[Change]) -> list[tuple[str, list[Change]]]:
+def group_by_layer(changes: Sequence[Change]) -> list[tuple[str, Sequence[Change]]]:
     """Return the changed weights of each op with its path: those that moved furthest first, integers last."""
-    found: dict[tuple[bool, str], list[Change]] = {}
-    for change in changes:
-        found.setdefault((_are_integers([change]), change.path.rpartition("/")[0]), []).append(change)
+    found = group(((_are_integers([change]), change.path.rpartition("/")[0]), change) for change in changes)
     # With two digits: ops that moved about equally far stay in the order of the model.
     ordered = sorted(found.items(), key=lambda item: (item[0][0], -float(f"{relative_distance(item[1]):.1e}")))
-    return [(path, group) for (_, path), group in ordered]
+    return [(path, moved) for (_, path), moved in ordered]
 
 
 def relative_distance(changes: Sequence[Change]) -> float:

@@ -78,7 +78,7 @@ def from_json(text: str) -> Diff:
 
 
 def _read(record: JsonFields) -> Diff:
-    arguments = ArgumentReader([part for part, _ in record.items("deep")], record.path.at("deep"))
+    arguments = ArgumentReader(record)
     diff = Diff(
         record.text("before"),
         record.text("after"),

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 
 from ramet._diff.alignment import align, gaps
 from ramet._diff.tree import Node, OpTree, Signatures, View, has_automatic_name
-from ramet._graph import Call, Graph, Ref, refs
+from ramet._graph import Call, Graph, Ref, group, refs
 
 # Views of signatures by which nodes are paired, the strictest first; "rough" alone is too little.
 _VIEWS: tuple[View, ...] = ("exact", "loose")
@@ -71,6 +71,11 @@ class Pairing:
         parent = self.after_of.get(one.parent)
         return parent is not None and parent.first is other.parent.first
 
+    def children(self, before: Node, after: Node) -> list[tuple[Node, Node]]:
+        """Return the children of two nodes that are partners of each other."""
+        pairs = ((node, self.after_of.get(node)) for node in before.children)
+        return [(node, partner) for node, partner in pairs if partner is not None and partner.parent is after]
+
     def objects(self) -> Iterator[tuple[Node, Node]]:
         """Yield every pair of objects once: a shared op has several nodes."""
         pairs = ((one, self.after_of.get(one)) for one in self.before.nodes)
@@ -100,23 +105,19 @@ class Pairing:
         self._pair_unique(lambda node: None if has_automatic_name(node.op) else (node.op.id, signatures[node].loose))
 
     def _pair_unique(self, key: Callable[[Node], Hashable], *, apart: bool = False) -> None:
-        one, other = self._by_key(self.before, key), self._by_key(self.after, key)
+        one, other = (
+            group((key(node), node) for node in self.free(tree.nodes) if node.op.same_as is None)
+            for tree in (self.before, self.after)
+        )
         for name, nodes in one.items():
             partners = other.get(name, ())
-            if len(nodes) != 1 or len(partners) != 1:
+            if name is None or len(nodes) != 1 or len(partners) != 1:
                 continue
             node, partner = nodes[0], partners[0]
             # An earlier pair may have brought these along with what holds them.
             if self.are_free(node, partner) and not (apart and self.share_parent(node, partner)):
                 self.pair(node, partner)
                 self._enter()
-
-    def _by_key(self, tree: OpTree, key: Callable[[Node], Hashable]) -> dict[Hashable, list[Node]]:
-        found: dict[Hashable, list[Node]] = {}
-        for node in self.free(tree.nodes):
-            if node.op.same_as is None and (name := key(node)) is not None:
-                found.setdefault(name, []).append(node)
-        return found
 
 
 def _is_distinctive(node: Node) -> bool:
@@ -196,7 +197,7 @@ class _LevelMatcher:
 
     def _follow_calls(self, view: View) -> None:
         """Pair nodes that are alike and are connected to paired nodes in the same way, starting from the known pairs."""
-        self._pairs = self._pairs_of_level()
+        self._pairs = self._pairing.children(self._before, self._after)
         # The list grows while it is read.
         for pair in self._pairs:
             self._pair_consumers(*pair, view)
@@ -206,10 +207,6 @@ class _LevelMatcher:
     def _pair(self, one: Node, other: Node) -> None:
         self._pairing.pair(one, other)
         self._pairs.append((one, other))
-
-    def _pairs_of_level(self) -> list[tuple[Node, Node]]:
-        pairs = ((node, self._pairing.after_of.get(node)) for node in self._before.children)
-        return [(node, partner) for node, partner in pairs if partner is not None and partner.parent is self._after]
 
     def _pair_consumers(self, node: Node, partner: Node, view: View) -> None:
         for call, twin in zip(node.calls, partner.calls, strict=False):
@@ -251,7 +248,7 @@ class _LevelMatcher:
     def _gaps(self) -> Iterator[tuple[list[Node], list[Node]]]:
         """Yield the unmatched nodes between two pairs, of both sides."""
         before, after = self._before.children, self._after.children
-        pairs = [(node.number, partner.number) for node, partner in self._pairs_of_level()]
+        pairs = [(one.number, other.number) for one, other in self._pairing.children(self._before, self._after)]
         for low, high, start, end in list(gaps(pairs, len(before), len(after))):
             one, other = self._pairing.free(before[low:high]), self._pairing.free(after[start:end])
             if one and other:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ramet._diff.change import KINDS, Change, Diff
 from ramet._diff.distance import describe_distance, group_by_layer, relative_distance
 from ramet._diff.values import tokens
 from ramet._diff.words import Words, code, label, name_list, words
+from ramet._graph import group
 from ramet._report import Cell, Document, Row, Section, Style, count, more, split_off
 
 # Rows of a section; the JSON has them all.
@@ -100,7 +101,7 @@ def _row(subject: Cell, description: Sequence[str], kind: str = "") -> Row:
 
 def _rows(title: str, changes: list[Change]) -> Iterator[Row]:
     if title == "Weights":
-        yield from (_weight_row(path, group) for path, group in group_by_layer(changes))
+        yield from (_weight_row(path, moved) for path, moved in group_by_layer(changes))
         return
     if title in ("Optimizer", "Metrics"):
         yield from _moved_rows(changes)
@@ -114,8 +115,8 @@ def _rows(title: str, changes: list[Change]) -> Iterator[Row]:
             together = set(map(id, renumbered))
             changes = [change for change in changes if id(change) not in together]
     # The rare change comes first: a reader would miss it behind hundreds that are alike.
-    for group in sorted(_alike(changes), key=len):
-        yield _group_row(group)
+    for alike in sorted(_alike(changes), key=len):
+        yield _group_row(alike)
 
 
 def _moved_rows(changes: list[Change]) -> Iterator[Row]:
@@ -137,7 +138,7 @@ def _moved_rows(changes: list[Change]) -> Iterator[Row]:
         yield _row(label(change), words(change))
 
 
-def _alike(changes: list[Change]) -> list[list[Change]]:
+def _alike(changes: Sequence[Change]) -> Iterable[Sequence[Change]]:
     """Return groups of changes that share a row, and all others on their own, in the order of the models."""
     values = {id(change): _values(change) for change in changes}
     equal = Counter(values.values())
@@ -150,27 +151,20 @@ def _alike(changes: list[Change]) -> list[list[Change]]:
             return change.kind, change.what
         return (id(change),)
 
-    return _by(changes, key)
+    return group((key(change), change) for change in changes).values()
 
 
 def _values(change: Change) -> tuple[object, ...]:
     return (change.kind, change.what, *tokens(change.old), None, *tokens(change.new))
 
 
-def _by(changes: Iterable[Change], key: Callable[[Change], Hashable]) -> list[list[Change]]:
-    groups: dict[Hashable, list[Change]] = {}
-    for change in changes:
-        groups.setdefault(key(change), []).append(change)
-    return list(groups.values())
-
-
-def _group_row(group: list[Change]) -> Row:
-    first, last = group[0], group[-1]
-    if len(group) == 1:
+def _group_row(alike: Sequence[Change]) -> Row:
+    first, last = alike[0], alike[-1]
+    if len(alike) == 1:
         return _row(label(first), words(first), first.kind)
-    subject = f"{len(group):,} {_SUBJECTS[first.kind]}"
-    if len({_values(change) for change in group}) > 1:
-        return _row(subject, [*words(first), " in ", label(first), f", {more(len(group) - 1)} to other values"])
+    subject = f"{len(alike):,} {_SUBJECTS[first.kind]}"
+    if len(set(map(_values, alike))) > 1:
+        return _row(subject, [*words(first), " in ", label(first), f", {more(len(alike) - 1)} to other values"])
     what = words(first)
     if first.what == "trainable":
         what = [_FLAGS[first.new is True], *what, ")"]
@@ -181,7 +175,7 @@ def _stem(name: str) -> str:
     return re.sub(r"_?[0-9]+$", "", name)
 
 
-def _weight_row(path: str, changes: list[Change]) -> Row:
+def _weight_row(path: str, changes: Sequence[Change]) -> Row:
     odd = [change for change in changes if change.what in ("shape", "presence")]
     if odd:
         return _row(label(odd[0]), words(odd[0]))
@@ -195,12 +189,12 @@ def _consequences(changes: Iterable[Change]) -> Iterator[Row]:
     def part(change: Change) -> str:
         return change.what.partition(" of ")[0] if change.kind == "value" else change.what
 
-    for group in _by(changes, lambda change: (change.kind, part(change))):
-        first = group[0]
+    for alike in group(((change.kind, part(change)), change) for change in changes).values():
+        first = alike[0]
         example = words(first)
         if len(example) > 2 and first.what and example[0] == first.what:
             # The first cell of the row names the part already.
             example = example[2:]
-        rest = f", {more(len(group) - 1)}" if len(group) > 1 else ""
+        rest = f", {more(len(alike) - 1)}" if len(alike) > 1 else ""
         about = code(" ".join(filter(None, [_CONSEQUENCES.get(first.kind, first.kind), part(first)])))
         yield _row(about, [label(first), " ", *example, rest])

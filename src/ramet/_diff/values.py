@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ramet._diff.change import ABSENT
-from ramet._graph import Argument, FrozenDict, Key, Ref, parts_of
+from ramet._graph import Argument, FrozenDict, FrozenList, Key, Ref, Slice, parts_of
 
 # Not a setting: the address of an object in the process that wrote the config.
 IGNORED_KEYS = frozenset({"shared_object_id"})
@@ -30,7 +30,8 @@ def tokens(value: Argument, ignored: frozenset[str] = frozenset()) -> list[objec
             found.append(len(pairs))
             found.extend((type(key), key) for key, _ in pairs)
             waiting.extend(part for _, part in reversed(pairs))
-        elif (parts := parts_of(item)) is not None:
+        elif kind is tuple or kind is FrozenList or kind is Slice:
+            parts = parts_of(item) or ()
             found.append(len(parts))
             waiting.extend(reversed(parts))
         else:

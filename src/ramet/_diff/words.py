@@ -68,13 +68,9 @@ def _facts(value: Argument) -> FrozenDict:
 
 def _added_or_removed(change: Change) -> Words:
     facts = _facts(change.new if change.kind == "added" else change.old)
-    inside = facts.get("inside")
-    size = [f" with {inside:,} inside"] if isinstance(inside, int) else []
-    return [code(change.what), *size, *_position(facts)]
-
-
-def _position(facts: FrozenDict) -> Words:
-    found: Words = []
+    found: Words = [code(change.what)]
+    if isinstance(inside := facts.get("inside"), int):
+        found += [f" with {inside:,} inside"]
     if isinstance(same := facts.get("same_as"), str):
         found += [", the same as ", code(same)]
     inputs, consumers = _refs(facts.get("takes")), _refs(facts.get("feeds"))

@@ -25,6 +25,7 @@ from ramet._graph.argument import (
     thaw,
 )
 from ramet._graph.graph import Graph
+from ramet._graph.index import group
 from ramet._graph.json_fields import JsonFields, JsonPath, describe_json, format_error, open_document
 from ramet._graph.json_read import ArgumentReader
 from ramet._graph.json_write import ArgumentWriter, Json
@@ -77,6 +78,7 @@ __all__ = [
     "freeze",
     "freeze_dict",
     "graph_rows",
+    "group",
     "lint",
     "map_leaves",
     "open_document",

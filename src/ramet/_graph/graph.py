@@ -11,12 +11,14 @@ from typing import Literal, TypeAlias, TypeVar, get_args
 from ramet._graph.argument import Argument, Frozen, Ref
 from ramet._graph.index import Index, reach, sort
 from ramet._graph.nodes import Call, Op, Value, VariableSpec
-from ramet._report import Document, Result
+from ramet._report import Document, Result, attempt, preformatted
 from ramet.errors import FormatError, GraphError, UnknownPathError
 
 GraphKind: TypeAlias = Literal["functional", "sequential", "subclassed", "layer"]
 GRAPH_KINDS: frozenset[str] = frozenset(get_args(GraphKind))
 
+# A drawing with more boxes than this would fill a notebook with megabytes. `ramet.draw` draws any number.
+_MOST_BOXES = 3_000
 # Number of names compared in search of the closest: enough to help, and quick.
 _COMPARED = 5_000
 _Found = TypeVar("_Found")
@@ -67,14 +69,17 @@ class Graph(Result, Frozen):
 
     def to_html(self) -> str:
         """Return the page of `ramet.draw`: the model to explore, in one file that works from disk."""
-        from ramet._graph.text import drawn_page
+        from ramet._graph.text import draw_picture
 
-        return drawn_page(self)
+        # Drawing may not be installed, or fail.
+        return attempt(lambda: str(draw_picture(self).to_html())) or Result.to_html(self)
 
     def _html(self) -> str:
-        from ramet._graph.text import drawn_html
+        from ramet._graph.text import draw_picture
 
-        return drawn_html(self)
+        is_small = all(number < _MOST_BOXES for number, _ in enumerate(self.walk()))
+        drawing = attempt(lambda: draw_picture(self)._repr_html_() or "") if is_small else None
+        return drawing or preformatted(str(self))
 
     def __reduce__(self) -> tuple[object, ...]:
         # Through JSON, which is flat: pickle itself recurses.

@@ -5,11 +5,14 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from typing import TypeVar
 
 from ramet._graph.argument import Argument, Ref, refs
 from ramet._graph.nodes import Call, Op
 
 Neighbors = Sequence[Sequence[int]]
+_Key = TypeVar("_Key")
+_Item = TypeVar("_Item")
 
 
 class Index:
@@ -43,10 +46,7 @@ class Index:
     @cached_property
     def calls_of(self) -> dict[str, tuple[Call, ...]]:
         """The calls of each op, by the id of the op."""
-        found: dict[str, list[Call]] = {}
-        for call in self._calls:
-            found.setdefault(call.op, []).append(call)
-        return {op: tuple(calls) for op, calls in found.items()}
+        return group((call.op, call) for call in self._calls)
 
     @cached_property
     def reads(self) -> tuple[tuple[Ref, ...], ...]:
@@ -56,11 +56,8 @@ class Index:
     @cached_property
     def consumers(self) -> dict[Ref, tuple[Call, ...]]:
         """The calls that use each ref, each once."""
-        found: dict[Ref, list[Call]] = {}
-        for call, reads in zip(self._calls, self.reads, strict=True):
-            for ref in reads:
-                found.setdefault(ref, []).append(call)
-        return {ref: tuple(calls) for ref, calls in found.items()}
+        calls = zip(self._calls, self.reads, strict=True)
+        return group((ref, call) for call, reads in calls for ref in reads)
 
     @cached_property
     def before(self) -> tuple[tuple[int, ...], ...]:
@@ -80,15 +77,20 @@ class Index:
     @cached_property
     def output_refs(self) -> dict[Ref, tuple[int, ...]]:
         """The positions of each ref in the flat list of the graph's outputs."""
-        found: dict[Ref, list[int]] = {}
-        for position, ref in enumerate(refs(self._outputs)):
-            found.setdefault(ref, []).append(position)
-        return {ref: tuple(positions) for ref, positions in found.items()}
+        return group((ref, position) for position, ref in enumerate(refs(self._outputs)))
 
     @cached_property
     def output_count(self) -> int:
         """Number of outputs of the graph, counted flat."""
         return sum(len(positions) for positions in self.output_refs.values())
+
+
+def group(pairs: Iterable[tuple[_Key, _Item]]) -> dict[_Key, tuple[_Item, ...]]:
+    """Return the items of each key, in order."""
+    found: dict[_Key, list[_Item]] = {}
+    for key, item in pairs:
+        found.setdefault(key, []).append(item)
+    return {key: tuple(items) for key, items in found.items()}
 
 
 def sort(before: Neighbors, after: Neighbors) -> tuple[list[int], list[int]]:

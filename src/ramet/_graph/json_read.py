@@ -38,7 +38,7 @@ from ramet.errors import FormatError
 def from_json(text: str) -> Graph:
     """Return the graph that a text describes; see `Graph.from_json`. `lint` checks whether the graph is consistent."""
     fields = open_document(text, "graph")
-    arguments = ArgumentReader([part for part, _ in fields.items("deep")], fields.path.at("deep"))
+    arguments = ArgumentReader(fields)
     records = list(fields.items("graphs"))
     # Each graph but the first is in one op of an earlier graph, so the last one is read first.
     graphs: dict[int, Graph] = {}
@@ -204,19 +204,16 @@ def _read_mask_kind(raw: object, path: JsonPath) -> tuple[int | str, MaskKind]:
 
 
 class ArgumentReader:
-    """Converts JSON to arguments, given the parts in "deep".
+    """Converts the JSON of a document to arguments, with the parts in its field "deep".
 
     Each of those parts may be used once, and only by a later one: so a short text can neither contain a cycle nor grow into a
     huge argument.
     """
 
-    def __init__(self, deep: list[Json], path: JsonPath) -> None:
-        self._path = path
-        self._deep: list[Argument] = []
-        self._unused: set[int] = set()
-        for number, part in enumerate(deep):
-            self._deep.append(self.read(part, path.at(number)))
-            self._unused.add(number)
+    def __init__(self, document: JsonFields) -> None:
+        self._unused: dict[int, tuple[Argument, JsonPath]] = {}
+        for number, (raw, path) in enumerate(document.items("deep")):
+            self._unused[number] = self.read(raw, path), path
 
     def read(self, raw: Json, path: JsonPath) -> Argument:
         """Return the argument that the JSON describes."""
@@ -229,8 +226,8 @@ class ArgumentReader:
 
     def end(self) -> None:
         """Raise an error if a part of "deep" was not used."""
-        for number in sorted(self._unused):
-            raise format_error(f'one {{"$deep": {number}}} in the text', "none", self._path.at(number))
+        for number, (_, path) in self._unused.items():
+            raise format_error(f'one {{"$deep": {number}}} in the text', "none", path)
 
     def _join(self, raw: Json, parts: list[Argument]) -> Argument:
         if isinstance(raw, list):
@@ -262,8 +259,7 @@ class ArgumentReader:
             raise _InvalidArgumentError(
                 raw, "the number of an earlier part of 'deep' that is not used elsewhere", describe_json(number)
             )
-        self._unused.remove(number)
-        return self._deep[number]
+        return self._unused.pop(number)[0]
 
 
 class _InvalidArgumentError(Exception):

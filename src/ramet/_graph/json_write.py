@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from types import EllipsisType
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -31,6 +31,10 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 
 # Levels of an argument that are nested in place; deeper parts go to "deep".
 LEVELS = 40
+_OP_DEFAULTS: Mapping[str, Json] = {
+    **dict.fromkeys(("module", "registered_name", "no_config", "dtype_policy", "same_as")),
+    **dict.fromkeys(("trainable", "built"), True),
+}
 # Beyond this, other readers of JSON lose digits.
 _EXACT = 2**53
 
@@ -167,12 +171,16 @@ def _write_constant(item: Constant) -> Json:
     record: dict[str, Json] = {"kind": item.kind, "class_name": item.class_name}
     if item.shape is not None:
         record["shape"] = list(item.shape)
-    return record | _changed(item, dtype=None, digest=None, summary=None)
+    return _add_changed(record, item, {"dtype": None, "digest": None, "summary": None})
 
 
-def _changed(item: object, **defaults: Json) -> dict[str, Json]:
-    """Return the fields of an item that do not have their default value."""
-    return {key: value for key, default in defaults.items() if (value := getattr(item, key)) != default}
+def _add_changed(record: dict[str, Json], item: object, defaults: Mapping[str, Json]) -> Json:
+    """Add the fields of an item that do not have their default value."""
+    for key, default in defaults.items():
+        value = getattr(item, key)
+        if value != default:
+            record[key] = value
+    return record
 
 
 class _GraphWriter(ArgumentWriter):
@@ -195,8 +203,9 @@ class _GraphWriter(ArgumentWriter):
         record: dict[str, Json] = {"id": op.id, "kind": op.kind, "class_name": op.class_name}
         if depth:
             record["depth"] = depth
-        texts = dict.fromkeys(("module", "registered_name", "no_config", "dtype_policy", "same_as"))
-        record |= _changed(op, name=op.id, **texts, trainable=True, built=True)
+        if op.name != op.id:
+            record["name"] = op.name
+        _add_changed(record, op, _OP_DEFAULTS)
         if op.config is not None:
             record["config"] = self.write(op.config)
         if len(op.flags):
@@ -225,7 +234,7 @@ class _GraphWriter(ArgumentWriter):
 
 def _write_value(value: Value) -> Json:
     record: dict[str, Json] = {"shape": None if value.shape is None else list(value.shape), "dtype": value.dtype}
-    record |= _changed(value, sparse=False, ragged=False, optional=False, name=None)
+    _add_changed(record, value, {"sparse": False, "ragged": False, "optional": False, "name": None})
     if value.mask is not None:
         record["mask"] = _write_leaf(value.mask)
     return record
@@ -234,4 +243,4 @@ def _write_value(value: Value) -> Json:
 def _write_variable(spec: VariableSpec) -> Json:
     shape: Json = None if spec.shape is None else list(spec.shape)
     record: dict[str, Json] = {"id": spec.id, "shape": shape, "dtype": spec.dtype}
-    return record | _changed(spec, trainable=True, weight=True, tied=None, name=spec.id)
+    return _add_changed(record, spec, {"trainable": True, "weight": True, "tied": None, "name": spec.id})

@@ -38,7 +38,7 @@ def lint(graph: Graph) -> list[Problem]:
 
 
 def _problems(graph: Graph) -> Iterator[Problem]:
-    yield from _check(graph, "", (*GRAPH_RULES, *CALL_RULES))
+    yield from _check(graph, "", GRAPH_RULES)
     if graph.root is not None:
         # The root is described apart from the graph: of the rules for ops, only those for its variables apply.
         for rule in (variables_have_unique_ids, variable_shapes_are_valid):
@@ -48,7 +48,7 @@ def _problems(graph: Graph) -> Iterator[Problem]:
             for message in op_rule(op):
                 yield Problem(op_rule.__name__, path, message)
         if op.graph is not None:
-            yield from _check(op.graph, path, (*GRAPH_RULES, *CALL_RULES))
+            yield from _check(op.graph, path, GRAPH_RULES)
     yield from _check(graph, "", PATH_RULES)
 
 
@@ -376,9 +376,6 @@ GRAPH_RULES = (
     subclassed_graphs_have_no_calls,
     ops_are_called,
     calls_of_models_have_all_outputs,
-)
-
-CALL_RULES = (
     call_ids_are_unique,
     call_ids_number_the_calls_of_an_op,
     calls_have_an_op,

@@ -9,13 +9,11 @@ from ramet._graph.argument import FrozenDict, Ref
 from ramet._graph.graph import Graph
 from ramet._graph.nodes import Call, Op
 from ramet._graph.render import render
-from ramet._report import Document, Row, Section, attempt, count, html_page, joined_values, more, preformatted
+from ramet._report import Document, Row, Section, count, joined_values, more
 
 # Levels that are drawn; below, the depth is a number.
 _DRAWN_LEVELS = 12
 _LONGEST_ARGUMENT = 100
-# A drawing with more boxes than this would fill a notebook with megabytes. `ramet.draw` draws any number.
-_MOST_BOXES = 3_000
 
 # The value of `training` in calls that do not pass it, by class; False for all others. Keras records it with the call as if
 # it had been passed. `test_defaults_of_training_are_those_of_keras` compares with the installed Keras.
@@ -213,22 +211,8 @@ def _graph_outputs(graph: Graph, call: Call) -> list[str]:
     return words
 
 
-# Drawings.
-
-
-def drawn_html(graph: Graph) -> str:
-    """Return the drawing of a graph for a notebook; its text if drawing is not installed, fails, or would be too large."""
-    is_small = all(number < _MOST_BOXES for number, _ in enumerate(graph.walk()))
-    drawing = attempt(lambda: _draw(graph)._repr_html_() or "") if is_small else None
-    return drawing or preformatted(str(graph))
-
-
-def drawn_page(graph: Graph) -> str:
-    """Return the drawing of a graph as a page; its text if drawing is not installed or fails."""
-    return attempt(lambda: str(_draw(graph).to_html())) or html_page(graph_document(graph))
-
-
-def _draw(graph: Graph) -> Any:
+def draw_picture(graph: Graph) -> Any:
+    """Return the picture of a graph."""
     # The only import from a lower room to a higher one, made when a graph is displayed as a picture.
     from ramet._draw import draw_graph
 

@@ -14,7 +14,7 @@ It knows neither models nor Keras, and imports nothing heavy.
 
 from ramet._report.document import Cell, Code, Document, Row, Section, Style
 from ramet._report.files import replaced_file
-from ramet._report.markup import html_page, preformatted, to_html, to_markdown
+from ramet._report.markup import preformatted, to_html
 from ramet._report.progress import ProgressBar, progress_callback
 from ramet._report.result import Result, Summarized, attempt, envelope, json_lines, json_text
 from ramet._report.text import has_color, is_terminal, paint, plain, to_ansi, to_text
@@ -46,7 +46,6 @@ __all__ = [
     "escape",
     "escape_lines",
     "has_color",
-    "html_page",
     "is_terminal",
     "joined",
     "joined_values",
@@ -61,6 +60,5 @@ __all__ = [
     "split_off",
     "to_ansi",
     "to_html",
-    "to_markdown",
     "to_text",
 ]

@@ -22,12 +22,12 @@ class ProgressBar:
     """A bar on standard error, if that is a terminal; it disappears at the end of the `with` block.
 
     Args:
-        steps: The number of calls of `step`.
+        steps: The number of calls of `step`; it may be set later.
         delay: The seconds after which the bar appears: quick work shows none.
     """
 
     def __init__(self, steps: int, delay: float = 0.0) -> None:
-        self._steps, self._done = steps, 0
+        self.steps, self._done = steps, 0
         self._start = time.monotonic() + delay
         self._is_shown = is_terminal(sys.stderr)
         self._is_written = False
@@ -41,7 +41,7 @@ class ProgressBar:
     def step(self, name: str) -> None:
         """Show the step that begins now."""
         if self._is_shown and time.monotonic() >= self._start:
-            full = _WIDTH * min(self._done, self._steps) // max(self._steps, 1)
+            full = _WIDTH * min(self._done, self.steps) // max(self.steps, 1)
             self._write(f"[{'#' * full}{'.' * (_WIDTH - full)}] {escape(name)} ...")
         self._done += 1
 
@@ -75,15 +75,13 @@ def progress_callback(progress: Progress, verb: str, *, delay: float) -> Callabl
         return lambda name, number, total: user(name, number, total) if name else None
     if progress is False:
         return lambda name, number, total: None
-    bar: list[ProgressBar] = []
+    bar = ProgressBar(0, delay)
 
     def step(name: str, number: int, total: int) -> None:
-        if not bar:
-            bar.append(ProgressBar(total, delay - (time.monotonic() - start)))
+        bar.steps = total
         if name:
-            bar[0].step(f"{verb} {name}")
+            bar.step(f"{verb} {name}")
         else:
-            bar[0].close()
+            bar.close()
 
-    start = time.monotonic()
     return step
