@@ -166,6 +166,12 @@ def test_unknown_call_is_refused():
     )
 
 
+@pytest.mark.parametrize("edit", [e.insert_before, e.insert_after, lambda *args, **kwargs: e.remove(args[0], **kwargs)])
+def test_empty_list_of_calls_is_refused(edit):
+    with pytest.raises(ramet.errors.ArgumentError, match="at no calls: calls= is empty"):
+        edit("shared", lambda old: layers.ELU(), calls=[])
+
+
 # Several tensors.
 
 

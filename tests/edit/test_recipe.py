@@ -89,6 +89,7 @@ def test_recipe_equals_the_same_edits_in_python():
         ('update = { selector = "a", rate = 0.1, prefix = 1 }', e.update("a", rate=0.1, prefix=1)),
         ('update = "a"\nrank = "high"\nmode = "fast"\nseed = "x"', e.update("a", rank="high", mode="fast", seed="x")),
         ("quantize = true", e.quantize()),
+        ('swap_head = 3\nhead = "anything()"', e.swap_head(3, head=anything())),
         ('quantize = "of_class(\'Dense\')"\nmode = "int4"', e.quantize(of_class("Dense"), "int4")),
         ('lora = "attention*/query"', e.lora("attention*/query")),
         (

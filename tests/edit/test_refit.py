@@ -317,6 +317,19 @@ def test_shared_layer_is_fitted_once():
         ramet.edit(model, e.resize_input((5,), input="x", weights="pad"))
 
 
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_fresh_weights_inside_a_shared_model_are_refused_if_another_call_needs_the_old_ones(is_nested):
+    inside = keras.Input((3,), name="inside")
+    block = keras.Model(inside, _custom()(inside), name="block")
+    x, y = keras.Input((3,), name="x"), keras.Input((3,), name="y")
+    other = keras.Input((3,), name="other")
+    around = keras.Model(other, block(other), name="around") if is_nested else block
+    model = keras.Model([x, y], layers.Add(name="sum")([block(x), around(y)]), name="m")
+
+    with pytest.raises(ramet.errors.WeightsDoNotFitError, match="give each call a layer of its own first"):
+        ramet.edit(model, e.resize_input((5,), input="x", weights="fresh"))
+
+
 # Cases without a right answer are refused with path, reason and fix.
 
 

@@ -173,6 +173,7 @@ def test_the_class_is_the_public_constructor():
         (edits.freeze("a", required=False), "freeze(named('a'), required=False)"),
         (edits.prefix("x_", "a"), "prefix(text='x_', selector=named('a'))"),
         (edits.swap_head(3, head="a"), "swap_head(classes=3, head=named('a'), weights='fresh')"),
+        (edits.swap_head(3, head=ramet.anything()), "swap_head(classes=3, head=anything(), weights='fresh')"),
         (edits.splice("a", "b", keras.layers.ReLU), "splice(named('a'), before=named('b'), layer=ReLU)"),
         (edits.resize_input([4, None]), "resize_input(shape=(4, None), weights='refuse')"),
         (edits.update("a", rate=0.3), "update(named('a'), rate=0.3, weights='refuse')"),

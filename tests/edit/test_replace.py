@@ -1,5 +1,7 @@
 """`replace` and `wrap`: another layer in the place of one, or around it."""
 
+import collections
+
 import keras
 import numpy as np
 import pytest
@@ -278,6 +280,35 @@ class Composed(keras.Model):
         for layer in self.stack:
             x = layer(x)
         return {name: head(x) for name, head in self.heads.items()}
+
+
+class Recent(layers.Layer):
+    """A layer that also keeps the layer inside it in a deque."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.inside = layers.Dense(4, name="inside")
+        self.recent = collections.deque([self.inside], maxlen=2)
+
+    def call(self, x):
+        return self.recent[-1](x)
+
+
+def test_layer_in_a_deque_is_replaced():
+    x = keras.Input((4,), name="x")
+    model = scrambled(keras.Model(x, Recent(name="block")(x), name="m"))
+
+    new = edited(
+        model,
+        e.replace("block/inside", lambda old: layers.Dense(4, activation="tanh", name="inside")),
+        unsaved=True,
+    )
+
+    block = new.get_layer("block")
+    assert block.recent[0] is block.inside
+    assert block.recent.maxlen == 2
+    x = floats(2, 4)
+    np.testing.assert_array_equal(value(new(x)), value(keras.ops.tanh(model(x))))
 
 
 def test_layers_in_lists_and_dicts_are_replaced():

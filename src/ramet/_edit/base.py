@@ -108,7 +108,8 @@ class Edit(abc.ABC):
         found: dict[str, Any] = {}
         for name, parameter in inspect.signature(type(self)).parameters.items():
             value = getattr(self, name)
-            everything = isinstance(value, Selector) and parameter.default is None
+            # Without a selector, an edit touches everything. Other selectors, such as `head=`, mean something else by None.
+            everything = name == "selector" and parameter.default is None
             if parameter.kind is parameter.VAR_KEYWORD:
                 found |= dict(value)
             elif value != (anything() if everything else parameter.default):
@@ -123,9 +124,9 @@ class Edit(abc.ABC):
 
     def __repr__(self) -> str:
         shown = dict(self._shown())
-        # A selector that matches everything is left out; one that is the first argument is printed without its name.
+        # `selector=anything()` is left out; a selector that is the first argument is printed without its name.
         chosen = next((name for name, value in shown.items() if isinstance(value, Selector)), None)
-        if chosen is not None and shown[chosen] == anything():
+        if chosen == "selector" and shown[chosen] == anything():
             del shown[chosen]
             chosen = None
         optional = chosen is not None and not getattr(self, "required", True)

@@ -194,8 +194,7 @@ class Refit:
             self._record(now[key], old, paths[id(old)], old_shapes[id(old)], uses[id(old)])
         structure.set_build_config(layer, shapes)
         refresh(layer)
-        self._fitted[id(layer)] = (layer, path)
-        self._fitted |= {id(model): (model, where) for model, where in self._around}
+        self._mark_fitted(layer, path)
 
     def _record(self, new: Any, old: Any, path: str, shape: tuple[int, ...], uses: list[WeightAxis]) -> None:
         """Record that a weight was adapted; without uses, because of its shape."""
@@ -245,7 +244,11 @@ class Refit:
     def _check_unknown(self, layer: Any, path: str, tracked: list[TrackedTensor], args: Any, kwargs: Any) -> None:
         """Handle a layer without a rule: it can only keep its weights, or get fresh ones."""
         if id(layer) in self._fitted:
-            raise self._cannot(path, f"'{path}' is called several times, and each call would need other weights")
+            raise self._cannot(
+                path,
+                f"'{path}' is called several times, and each call would need other weights",
+                fix="give each call a layer of its own first.",
+            )
         shapes = _build_config(layer, args, kwargs)
         if shapes is None:
             return  # it is called unchanged, and refuses what it does not accept
@@ -271,7 +274,11 @@ class Refit:
             if id(old) in now:
                 self._record(now[id(old)], old, where, shape, [])
         structure.set_build_config(layer, shapes)
-        self._fitted[id(layer)] = (layer, path)
+        self._mark_fitted(layer, path)
+
+    def _mark_fitted(self, layer: Any, path: str) -> None:
+        """Record that the weights of a layer were changed, and with it those of the models around it."""
+        self._fitted |= {id(one): (one, where) for one, where in [(layer, path), *self._around]}
 
     def _cannot(self, path: str, why: str, fix: str | None = None) -> WeightsDoNotFitError:
         return WeightsDoNotFitError(

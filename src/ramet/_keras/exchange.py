@@ -62,8 +62,13 @@ def _exchanged(value: Any, new_for: dict[int, Any], seen: set[int]) -> Any:
     else:
         items = list(value)
         parts = [_exchanged(part, new_for, seen) for part in items]
-        if any(new is not old for new, old in zip(parts, items, strict=True)):
+        if all(new is old for new, old in zip(parts, items, strict=True)):
+            return value
+        if isinstance(value, list):
             calls.refill(value, parts)
+        else:
+            value.clear()
+            value.extend(parts)
     return value
 
 

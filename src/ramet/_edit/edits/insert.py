@@ -31,6 +31,12 @@ class _AtCalls(Edit, abstract=True):
         if self.calls is not None and not isinstance(self.calls, int | str):
             expected = "numbers of calls from 1 on, their ids, or a list of these"
             self._store("calls", as_tuple(self.kind, "calls", self.calls, expected))
+            if not self.calls:
+                raise ArgumentError(
+                    f"Cannot {self.kind} at no calls: calls= is empty.",
+                    expected=expected,
+                    fix="name the calls, or leave out calls= for all of them.",
+                )
 
     def _chosen_calls(self, candidate: Candidate, session: EditSession) -> tuple[str, ...]:
         """Return the ids of the calls that were given by number or id; none if the edit concerns all calls."""
@@ -158,8 +164,7 @@ class Remove(_AtCalls):
         for candidate in session.find(self.selector, required=self.required):
             chosen = self._chosen_calls(candidate, session)
             calls = session.calls(candidate.path)
-            removed = calls if self.calls is None else chosen
-            kept = [self._kept_inputs(calls[name], candidate.path) for name in removed]
+            kept = [self._kept_inputs(calls[name], candidate.path) for name in chosen or calls]
             claims = frozenset({f"call {name}" for name in chosen} or {"layer"})
             what = f"{candidate.op.class_name}, removed"
             yield Touch(candidate.path, what, calls=chosen, claims=claims, detail=kept[-1] if kept else None)
