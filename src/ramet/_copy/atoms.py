@@ -9,6 +9,7 @@ import enum
 import fractions
 import functools
 import inspect
+import itertools
 import logging
 import pathlib
 import re
@@ -42,17 +43,8 @@ are_atoms = ATOMS.issuperset
 
 def are_constant(values: Iterable[Any]) -> bool:
     """Return whether no value can change: atoms, small ints, and tuples of these."""
-    for value in values:
-        kind = type(value)
-        if kind in ATOMS or (kind is int and value < SMALLEST_ID):
-            continue
-        if kind is not tuple or not all(type(item) in ATOMS or _is_small(item) for item in value):
-            return False
-    return True
-
-
-def _is_small(value: Any) -> bool:
-    return type(value) is int and value < SMALLEST_ID
+    items = itertools.chain.from_iterable(value if type(value) is tuple else (value,) for value in values)
+    return all(type(item) in ATOMS or (type(item) is int and item < SMALLEST_ID) for item in items)
 
 
 # The flag of classes that are created at run time. Others are builtin; their instances have no attributes.

@@ -11,8 +11,7 @@ from typing import Any
 
 from ramet._copy._compiled import uses_compiled_walk
 from ramet._copy.atoms import ATOMS, SMALLEST_ID
-from ramet._copy.refusal import RefusalError, ValuesChangedError
-from ramet._copy.rule import MISSING, CopyRule, ShellRule
+from ramet._copy.rule import MISSING, CopyRule, RefusalError, ShellRule, ValuesChangedError
 from ramet.errors import RametError
 
 if uses_compiled_walk():
@@ -26,7 +25,6 @@ class Copier(Walk):
 
     def __init__(self, rule_for: Callable[[type], CopyRule]) -> None:
         super().__init__(rule_for)
-        self.late: list[tuple[Any, Any, Any]] = []
         self.finishers: list[Callable[[Copier], None]] = []
         self.tables: defaultdict[str, dict[int, Any]] = defaultdict(dict)  # caches of the rules: topic -> id -> value
         self.forced: set[int] = set()  # ids of functions to copy although they looked stateless
@@ -43,17 +41,14 @@ class Copier(Walk):
 
     def share(self, old: Any) -> None:
         """Let the twin use this object itself from now on."""
-        self.memo[id(old)] = old
-        self.kept_alive.append(old)
+        self.remember(old, old)
         self.has_requests = True
 
-    def run(self) -> None:
-        """Fill all waiting shells, then everything that had to wait for them."""
-        self.fill_waiting()
-        while self.late:
-            rule, old, new = self.late.pop(0)
-            rule.fill_late(old, new, self)
-            self.fill_waiting()
+    def remember(self, old: Any, new: Any) -> Any:
+        """Make `new` the twin of `old`, which is kept alive, and return it."""
+        self.memo[id(old)] = new
+        self.kept_alive.append(old)
+        return new
 
     def fill_waiting(self) -> None:
         """Fill all waiting shells."""
@@ -142,8 +137,7 @@ class Copier(Walk):
                 if waiting:
                     stack.extend(waiting)
                     continue
-            memo[id(old)] = rule.make(old, self)
-            self.kept_alive.append(old)
+            self.remember(old, rule.make(old, self))
             stack.pop()
         return memo[id(root)]
 

@@ -11,9 +11,10 @@ from typing import Any
 
 import keras
 
+from ramet._copy.atoms import is_shared_class
 from ramet._copy.attributes import AttributesRule, EmptyContainer, FillLater, Handler, Value
 from ramet._copy.copier import Copier
-from ramet._copy.rule import CopyRule
+from ramet._copy.rule import CopyRule, ShareRule
 from ramet._copy.values import start_copying
 from ramet._keras import calls, names, structure
 
@@ -26,6 +27,8 @@ def keras_rule(cls: type) -> CopyRule | None:
         return KerasTensorRule(cls, {names.HISTORY: _LATER}, topic="tensors")
     if issubclass(cls, keras.Variable):
         return KerasVariableRule(cls, {names.VALUE: Value()}, is_state=True, topic="variables")
+    if cls.__module__.partition(".")[0] == "keras" and is_shared_class(cls):
+        return ShareRule()  # immutable: policies, specs and layouts
     if issubclass(cls, keras.Operation):
         return AttributesRule(cls, _op_handlers(cls), is_state=True, topic="ops")
     if structure.is_call_class(cls):

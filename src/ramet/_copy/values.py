@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ramet._copy.copier import Copier
-from ramet._copy.refusal import ValuesChangedError
+from ramet._copy.rule import ValuesChangedError
 from ramet._keras import names, training
 from ramet.errors import StateElsewhereError
 
