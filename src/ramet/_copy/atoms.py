@@ -9,7 +9,6 @@ import enum
 import fractions
 import functools
 import inspect
-import itertools
 import logging
 import pathlib
 import re
@@ -43,8 +42,11 @@ are_atoms = ATOMS.issuperset
 
 def are_constant(values: Iterable[Any]) -> bool:
     """Return whether no value can change: atoms, small ints, and tuples of these."""
-    items = itertools.chain.from_iterable(value if type(value) is tuple else (value,) for value in values)
-    return all(type(item) in ATOMS or (type(item) is int and item < SMALLEST_ID) for item in items)
+    for value in values:
+        for item in value if type(value) is tuple else (value,):
+            if type(item) not in ATOMS and (type(item) is not int or item >= SMALLEST_ID):
+                return False
+    return True
 
 
 # The flag of classes that are created at run time. Others are builtin; their instances have no attributes.

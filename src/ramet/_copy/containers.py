@@ -251,7 +251,9 @@ class TupleRule(FrozenRule):
                     changed = True
                     item = twin
             items.append(item)
-        return copier.remember(old, tuple(items) if changed else old)
+        new = copier.memo[id(old)] = tuple(items) if changed else old
+        copier.kept_alive.append(old)
+        return new
 
 
 class SlottedRule(ShellRule):

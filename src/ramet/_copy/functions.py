@@ -79,9 +79,10 @@ class FunctionRule(CopyRule):
     form = "function"
 
     def copy(self, old: Any, copier: Copier) -> Any:
-        if not (holds_nothing(old) and is_from_library(old)):
+        is_empty = holds_nothing(old)
+        if not (is_empty and is_from_library(old)):
             copier.records["functions"].append(old)  # it may still read globals
-        if self.shares(old, copier):
+        if is_empty or (id(old) not in copier.forced and not reaches_state(old, copier)):
             copier.memo[id(old)] = old
             return old
         cells = tuple(copier.copy_each(old.__closure__ or ()))
@@ -142,10 +143,10 @@ def reaches_state(function: Any, copier: Copier) -> bool:
 
 def _holds_known_state(function: Any, copier: Copier) -> bool:
     """Return whether a cell holds Keras state that has a twin already, as in Keras' wrapper of `build`."""
-    return any(
-        copier.find(value, value) is not value and copier.rules[type(value)].is_state
-        for _, value in closure_contents(function)
-    )
+    for _, value in closure_contents(function):
+        if copier.find(value, value) is not value and copier.rules[type(value)].is_state:
+            return True
+    return False
 
 
 def _leads_to(value: Any, function: Any, copier: Copier, *, only_keras: bool) -> Iterable[Any] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,17 +86,18 @@ class Catalog:
         ops: list[Op] = []
         occurrences: list[list[Occurrence]] = []
         holders: list[list[tuple[int, str]]] = []
-        at: dict[str, int] = {}
-        for path, op, owner, holder in self._walk(at):
-            number = at.get(op.same_as, -1) if op.same_as is not None else -1
+        at = {"": -1}  # the numbers of ops by their paths, with a slash at the end
+        for path, op in graph.walk():
+            owner = at[path[: len(path) - len(op.id)]]
+            holder = graph if owner < 0 else ops[owner].graph
+            number = -1 if op.same_as is None else at.get(f"{op.same_as}/", -1)
             if number < 0:
                 # A stub that names no earlier op, as in a graph with lint problems, counts as a separate op.
-                number = len(ops)
+                number = at[f"{path}/"] = len(ops)
                 ops.append(op)
                 occurrences.append([])
                 holders.append([])
-                at[path] = number
-            self.inside[owner].setdefault(op.id, number)
+            self.inside.setdefault(owner, {}).setdefault(op.id, number)
             calls = () if holder is None else tuple(call.id for call in holder.calls_of(op.id))
             occurrences[number].append(Occurrence(path, op.id, holder, calls))
             # No path goes through an op that is inside itself, such as a layer that keeps a reference to its parent.
@@ -113,22 +114,6 @@ class Catalog:
     def graph_of(self, number: int) -> Graph | None:
         """Return the graph inside an op, or, for -1, of the model itself."""
         return self.graph if number < 0 else self.candidates[number].op.graph
-
-    def _walk(self, at: dict[str, int]) -> Iterator[tuple[str, Op, int, Graph | None]]:
-        """Yield every op with its path, the number of the op that holds it, and the graph that directly contains it."""
-        levels: list[tuple[str, int, Graph | None, Iterator[Op]]] = [("", -1, self.graph, iter(self.graph.held))]
-        while levels:
-            prefix, owner, holder, ops = levels[-1]
-            for op in ops:
-                path = prefix + op.id
-                yield path, op, owner, holder
-                if op.inside:
-                    own = at[path]
-                    self.inside.setdefault(own, {})
-                    levels.append((f"{path}/", own, op.graph, iter(op.inside)))
-                    break
-            else:
-                levels.pop()
 
 
 def _all_paths(occurrences: list[list[Occurrence]], holders: list[list[tuple[int, str]]]) -> list[tuple[str, ...]]:

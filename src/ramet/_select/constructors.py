@@ -121,7 +121,7 @@ def reads(selector: object) -> Selector:
     explicit mask counts as a value; a mask that Keras found by itself does not. The ops inside a layer or a subclassed model
     have no calls, so they have no neighbors.
     """
-    return Reads(as_selector(selector))
+    return Reads((as_selector(selector),))
 
 
 def feeds(selector: object) -> Selector:
@@ -129,7 +129,7 @@ def feeds(selector: object) -> Selector:
 
     The output of a nested model is produced by the model and by the op inside that computes it. Otherwise like `reads`.
     """
-    return Feeds(as_selector(selector))
+    return Feeds((as_selector(selector),))
 
 
 def _untyped(given: tuple[object, ...]) -> tuple[object, ...]:

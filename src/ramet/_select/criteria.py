@@ -6,10 +6,10 @@ import fnmatch
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-from ramet._graph import Argument, Constant, FrozenDict, FrozenList, Key, freeze, freeze_dict
+from ramet._graph import Argument, Constant, FrozenDict, FrozenList, Key, Op, freeze, freeze_dict
 from ramet._select.catalog import Candidate
 
-_ABSENT = object()
+_ABSENT = object()  # equal to no setting
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -69,7 +69,7 @@ def class_test(classes: tuple[type | str, ...]) -> Callable[[Candidate], bool]:
             return known[cls]
         if op.class_name in names or _has_dotted_name(dotted, op.module, op.class_name):
             return True
-        return any(_is_class(item, op.class_name, op.module, op.registered_name) for item in types)
+        return any(_is_class(item, op) for item in types)
 
     return test
 
@@ -81,14 +81,14 @@ def _has_dotted_name(dotted: frozenset[str], module: str | None, name: str) -> b
     return any(own == name and _is_same_module(other, module) for other, _, own in pairs)
 
 
-def _is_class(cls: type, name: str, module: str | None, registered: str | None) -> bool:
-    """Return whether names describe this class; data has no base classes."""
-    if cls.__name__ != name:
+def _is_class(cls: type, op: Op) -> bool:
+    """Return whether the names of an op describe this class; data has no base classes."""
+    if cls.__name__ != op.class_name:
         return False
-    if module is not None:
-        return _is_same_module(module, cls.__module__)
+    if op.module is not None:
+        return _is_same_module(op.module, cls.__module__)
     # A file gives no module for a registered class, which is never one of Keras' own.
-    package = (registered or "").rpartition(">")[0]
+    package = (op.registered_name or "").rpartition(">")[0]
     return not package or cls.__module__.partition(".")[0] != "keras"
 
 
@@ -130,13 +130,7 @@ def _describe(item: object) -> object:
 
 def has_settings(config: FrozenDict | None, wanted: FrozenDict) -> bool:
     """Return whether a config contains all wanted settings; False for an op without a config."""
-    if config is None:
-        return False
-    for key, value in wanted.pairs:
-        found = _look_up(config, str(key))
-        if found is _ABSENT or not _is_same(value, found):
-            return False
-    return True
+    return config is not None and all(_is_same(value, _look_up(config, str(key))) for key, value in wanted.pairs)
 
 
 def _look_up(config: FrozenDict, key: str) -> object:

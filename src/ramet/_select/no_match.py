@@ -5,8 +5,7 @@ from __future__ import annotations
 import difflib
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from ramet._graph import Graph
 from ramet._report import count, escape
@@ -23,10 +22,7 @@ _PARTS = 20
 _NEAR = 3
 
 
-@dataclass(frozen=True, slots=True)
-class _Hint:
-    closest: tuple[str, ...]
-    fix: str
+_Hint: TypeAlias = tuple[tuple[str, ...], str]  # the closest paths, and a fix
 
 
 def require(selector: object, graph: Graph, live: Mapping[str, Any] | None = None) -> Selection:
@@ -41,12 +37,13 @@ def require(selector: object, graph: Graph, live: Mapping[str, Any] | None = Non
     if selection.matches:
         return selection
     catalog = selection._catalog
-    hint = next(_hints(selection.selector, catalog), None)
+    no_hint = ((), "list the ops of the model with print(ramet.capture(model)).")
+    closest, fix = _hint(selection.selector, catalog) or no_hint
     raise NoMatchError(
         f"Cannot find {code_of(selection.selector)} in '{escape(graph.name)}': no op matches.",
         found=_emptied_by(selection.selector, catalog),
-        closest=hint.closest if hint else (),
-        fix=hint.fix if hint else "list the ops of the model with print(ramet.capture(model)).",
+        closest=closest,
+        fix=fix,
     )
 
 
@@ -69,17 +66,18 @@ def _emptied_by(selector: Selector, catalog: Catalog) -> str | None:
     return f"{count(size, 'op')} {verb} {code_of(left)}, but not {code_of(part)}"
 
 
-def _hints(selector: Selector, catalog: Catalog) -> Iterator[_Hint]:
-    """Yield suggestions for each part of the selector that matches nothing by itself."""
+def _hint(selector: Selector, catalog: Catalog) -> _Hint | None:
+    """Return a suggestion for the first part of the selector that matches nothing by itself and resembles something."""
     search = Search(catalog)
     for part in itertools.islice(_leaves(selector), _PARTS):
         hint = None
         if isinstance(part, Exactly):
-            hint = _Hint((), "pass a layer of this model (not of its twin), or its path as a string.")
-        elif isinstance(part, Named | OfClass) and not search.numbers(part):
+            return (), "pass a layer of this model (not of its twin), or its path as a string."
+        if isinstance(part, Named | OfClass) and not search.numbers(part):
             hint = _name_hint(part, catalog) if isinstance(part, Named) else _class_hint(part, catalog)
         if hint is not None:
-            yield hint
+            return hint
+    return None
 
 
 def _leaves(selector: Selector) -> Iterator[Selector]:
@@ -93,19 +91,19 @@ def _name_hint(part: Named, catalog: Catalog) -> _Hint | None:
     for glob in part.globs[:_PARTS]:
         near = _matching(glob, catalog, ignore_case=True)
         if near:
-            return _Hint(near, "use the same upper and lower case as the model.")
+            return near, "use the same upper and lower case as the model."
         wider = f"*{glob.strip('*')}*"
         near = _matching(wider, catalog)
         if near:
-            return _Hint(near, f"write named({wider!r}) for a part of a name, or one of these paths.")
+            return near, f"write named({wider!r}) for a part of a name, or one of these paths."
         if "/" in glob:
             # The path may skip a level, or begin below the top.
             near = _matching(f"*{glob.replace('/', '*/')}", catalog)
             if near:
-                return _Hint(near, "write the whole path, or only its last part.")
+                return near, "write the whole path, or only its last part."
         near = _nearest(glob, catalog)
         if near:
-            return _Hint(near, "write one of these paths, or list all with print(ramet.capture(model)).")
+            return near, "write one of these paths, or list all with print(ramet.capture(model))."
     return None
 
 
@@ -133,5 +131,5 @@ def _class_hint(part: OfClass, catalog: Catalog) -> _Hint | None:
         wanted = (item if isinstance(item, str) else item.__name__).replace(">", ".").rpartition(".")[2]
         near = [lower[name] for name in difflib.get_close_matches(wanted.lower(), lower, n=_NEAR)]
         if near:
-            return _Hint(tuple(paths[near[0]]), f"write one of the closest classes: {listed(near)}.")
+            return tuple(paths[near[0]]), f"write one of the closest classes: {listed(near)}."
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ramet._graph import Argument, Call, FrozenDict, FrozenList, Graph, Ref, refs
@@ -25,8 +25,7 @@ from ramet._select.selector import (
     as_selector,
 )
 
-# Numbers of ops, in the model's order.
-Numbers: TypeAlias = list[int]
+Numbers: TypeAlias = list[int]  # of ops, in the model's order
 
 
 def find(graph: Graph, selector: object, live: Mapping[str, Any] | None = None) -> tuple[Candidate, ...]:
@@ -86,57 +85,42 @@ class Search:
         return [number for number in among if test(ops[number])]
 
 
-def _merged(parts: Iterable[Selector]) -> list[Selector]:
+def _merged(parts: Sequence[Selector]) -> list[Selector]:
     """Return the parts of an `|` with those of one kind merged: a thousand names are one search."""
-    globs: list[str] = []
-    classes: list[type | str] = []
-    ops: list[Any] = []
-    rest: list[Selector] = []
-    for part in parts:
-        if isinstance(part, Named):
-            globs += part.globs
-        elif isinstance(part, OfClass):
-            classes += part.classes
-        elif isinstance(part, Exactly):
-            ops += part.ops
-        else:
-            rest.append(part)
-    if globs:
-        rest.append(Named(tuple(globs)))
-    if classes:
-        rest.append(OfClass(tuple(classes)))
-    if ops:
-        rest.append(Exactly(tuple(ops)))
-    return rest
+    merged = [part for part in parts if not isinstance(part, Named | OfClass | Exactly)]
+    if globs := [glob for part in parts if isinstance(part, Named) for glob in part.globs]:
+        merged.append(Named(tuple(globs)))
+    if classes := [item for part in parts if isinstance(part, OfClass) for item in part.classes]:
+        merged.append(OfClass(tuple(classes)))
+    if ops := [op for part in parts if isinstance(part, Exactly) for op in part.ops]:
+        merged.append(Exactly(tuple(ops)))
+    return merged
 
 
 def _test(selector: Selector) -> Callable[[Candidate], bool]:
     """Return a function that tests one op, for selectors that look at one op only."""
-    if isinstance(selector, Named):
-        return glob_test(selector.globs)
-    if isinstance(selector, OfClass):
-        return class_test(selector.classes)
-    if isinstance(selector, WithConfig):
-        settings = selector.settings
-        return lambda candidate: has_settings(candidate.op.config, settings)
-    if isinstance(selector, Where):
-        return _predicate_test(selector)
-    if isinstance(selector, Exactly):
-        own = {id(op) for op in selector.ops}
-        return lambda candidate: candidate.live is not None and id(candidate.live) in own
+    match selector:
+        case Named():
+            return glob_test(selector.globs)
+        case OfClass():
+            return class_test(selector.classes)
+        case WithConfig():
+            return lambda candidate: has_settings(candidate.op.config, selector.settings)
+        case Where():
+            return lambda candidate: _is_chosen(candidate, selector)
+        case Exactly():
+            own = set(map(id, selector.ops))
+            return lambda candidate: candidate.live is not None and id(candidate.live) in own
     assert isinstance(selector, Anything), f"unknown selector {type(selector).__qualname__}"
     return lambda _: True
 
 
-def _predicate_test(selector: Where) -> Callable[[Candidate], bool]:
-    def test(candidate: Candidate) -> bool:
-        try:
-            return bool(selector.predicate(candidate.op if candidate.live is None else candidate.live))
-        except Exception as error:
-            error.add_note(f"ramet: while evaluating {selector!r} on '{candidate.path}'")
-            raise
-
-    return test
+def _is_chosen(candidate: Candidate, selector: Where) -> bool:
+    try:
+        return bool(selector.predicate(candidate.op if candidate.live is None else candidate.live))
+    except Exception as error:
+        error.add_note(f"ramet: while evaluating {selector!r} on '{candidate.path}'")
+        raise
 
 
 class Neighbors:

@@ -63,7 +63,7 @@ class Selector:
         return _chain(Or, other, self)
 
     def __invert__(self) -> Selector:
-        return self.part if isinstance(self, Not) else Not(self)
+        return self.part if isinstance(self, Not) else Not((self,))
 
     def __bool__(self) -> NoReturn:
         # `a and b` would silently be `b`, and `not a` would silently be False.
@@ -207,6 +207,11 @@ class _Composite(Selector):
     def parts(self) -> tuple[Selector, ...]:
         return self.several
 
+    @property
+    def part(self) -> Selector:
+        """The only part of `Not`, `Reads` and `Feeds`."""
+        return self.several[0]
+
     def _code(self, part: Selector) -> str:
         return f"({part!r})" if part._binding < self._binding else repr(part)
 
@@ -231,21 +236,7 @@ class Or(_Composite):
         return " | ".join(map(self._code, self.several))
 
 
-class _Single(_Composite):
-    """A selector made of one other."""
-
-    __slots__ = ()
-
-    def __init__(self, part: Selector | tuple[Selector, ...]) -> None:
-        object.__setattr__(self, "several", part if isinstance(part, tuple) else (part,))
-        self.__post_init__()
-
-    @property
-    def part(self) -> Selector:
-        return self.several[0]
-
-
-class Not(_Single):
+class Not(_Composite):
     """The ops that do not match the part."""
 
     __slots__ = ()
@@ -255,7 +246,7 @@ class Not(_Single):
         return f"~{self._code(self.part)}"
 
 
-class Reads(_Single):
+class Reads(_Composite):
     """The ops that use a value of an op that matches the part."""
 
     __slots__ = ()
@@ -264,7 +255,7 @@ class Reads(_Single):
         return f"reads({self.part!r})"
 
 
-class Feeds(_Single):
+class Feeds(_Composite):
     """The ops whose value is used by an op that matches the part."""
 
     __slots__ = ()
@@ -294,7 +285,7 @@ def as_selector(thing: object) -> Selector:
             several += selector.several if isinstance(selector, Or) else (selector,)
         if len(several) == 1:
             return several[0]
-        return Or(tuple(several)) if several else Not(Anything())
+        return Or(tuple(several)) if several else Not((Anything(),))
     return _single(thing)
 
 
