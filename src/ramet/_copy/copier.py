@@ -79,14 +79,14 @@ class Copier(Walk):
             return set()
 
         def enters(part: Any) -> bool:
-            return id(part) not in self._in_progress and (id(part) in waiting or not self._is_filled(part))
+            if id(part) in self._in_progress:
+                return False
+            # A twin that does not wait has its parts already. An assembly may still have parts that wait.
+            is_known = self.find(part, MISSING) is not MISSING
+            return id(part) in waiting or not is_known or self.rules[type(part)].is_assembly
 
         found = [part for part in itertools.chain([root], reached(root, enters)) if id(part) in waiting]
         return {id(part) for part in found if not self._holds_unfinished(part)}
-
-    def _is_filled(self, old: Any) -> bool:
-        """Return whether the twin of `old` already has its parts. An assembly may still have parts that wait."""
-        return self.find(old, MISSING) is not MISSING and not self.rules[type(old)].is_assembly
 
     def _holds_unfinished(self, old: Any) -> bool:
         """Return whether filling the twin of `old` would need an object that foreign code is still making.
@@ -140,10 +140,6 @@ class Copier(Walk):
             self.remember(old, rule.make(old, self))
             stack.pop()
         return memo[id(root)]
-
-    def id_of_twin(self, value: Any) -> Any:
-        """Return the id of the twin if `value` is the id of a copied object, and `value` otherwise."""
-        return id(self.memo[value]) if type(value) is int and value in self.memo else value
 
     def replace_id_later(self, put: Callable[[Any], None], value: Any) -> None:
         """Let the finish step call `put` with the id of the twin, if `value` turns out to be the id of a copied object."""

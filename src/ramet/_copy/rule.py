@@ -77,7 +77,7 @@ class IntRule(CopyRule):
         if old < SMALLEST_ID:
             return old
         copier.large_ints += 1
-        return copier.id_of_twin(old)
+        return id(copier.memo[old]) if old in copier.memo else old
 
     def shares(self, old: Any, copier: Copier) -> bool:
         if old < SMALLEST_ID:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
@@ -115,9 +115,6 @@ class Selection(Result, Sequence[Match]):
 
     def __len__(self) -> int:
         return len(self.matches)
-
-    def __iter__(self) -> Iterator[Match]:
-        return iter(self.matches)
 
     @overload
     def __getitem__(self, index: int) -> Match: ...

@@ -7,8 +7,9 @@ recurse. Chains are flat (`a | b | c` is one `Or`), so a selector grown in a loo
 from __future__ import annotations
 
 import functools
+import itertools
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -36,6 +37,7 @@ class Selector:
 
     __slots__ = ()
     _binding: ClassVar[int] = _CALL
+    _function: ClassVar[str] = ""  # the public function that makes it
 
     @property
     def parts(self) -> tuple[Selector, ...]:
@@ -49,6 +51,13 @@ class Selector:
     def _key(self) -> tuple[object, ...]:
         """Return what distinguishes it from others of its class."""
         return tuple(getattr(self, one.name) for one in fields(self) if one.compare)  # type: ignore[arg-type]
+
+    def _arguments(self) -> Iterable[str]:
+        """Return the code of each argument of the function that makes it."""
+        return map(repr, itertools.chain.from_iterable(self._key()))  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        return f"{self._function}({', '.join(self._arguments())})"
 
     def __and__(self, other: object) -> Selector:
         return _chain(And, self, other)
@@ -91,60 +100,59 @@ class Selector:
 class Anything(Selector):
     """Every op."""
 
-    def __repr__(self) -> str:
-        return "anything()"
+    _function = "anything"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Named(Selector):
     """The ops with a path that matches one of the globs."""
 
+    _function = "named"
     globs: tuple[str, ...]
-
-    def __repr__(self) -> str:
-        return f"named({', '.join(map(repr, self.globs))})"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OfClass(Selector):
     """The ops of one of the classes, each given as a class or a name."""
 
+    _function = "of_class"
     classes: tuple[type | str, ...]
 
-    def __repr__(self) -> str:
-        names = (repr(item) if isinstance(item, str) else item.__qualname__ for item in self.classes)
-        return f"of_class({', '.join(names)})"
+    def _arguments(self) -> Iterable[str]:
+        return (repr(item) if isinstance(item, str) else item.__qualname__ for item in self.classes)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Where(Selector):
     """The ops for which a predicate returns true."""
 
+    _function = "where"
     predicate: Callable[[Any], object]
 
     def _key(self) -> tuple[object, ...]:
         # Other callable objects may have any equality, or no hash: those are compared by identity.
         return (self.predicate if isinstance(self.predicate, _FUNCTIONS) else id(self.predicate),)
 
-    def __repr__(self) -> str:
+    def _arguments(self) -> Iterable[str]:
         function = self.predicate
         while isinstance(function, functools.partial):
             function = function.func
         name = getattr(function, "__name__", None)
-        return f"where({escape(name) if isinstance(name, str) else f'<{type(function).__qualname__}>'})"
+        return (escape(name) if isinstance(name, str) else f"<{type(function).__qualname__}>",)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WithConfig(Selector):
     """The ops whose config contains all of these settings."""
 
+    _function = "with_config"
     settings: FrozenDict
 
-    def __repr__(self) -> str:
+    def _arguments(self) -> Iterable[str]:
         settings = {str(key): thaw(value, _Bare) for key, value in self.settings.pairs}
         if all(key.isidentifier() for key in settings):
-            return f"with_config({', '.join(f'{key}={value!r}' for key, value in settings.items())})"
-        return f"with_config({settings!r})"
+            return (f"{key}={value!r}" for key, value in settings.items())
+        return (repr(settings),)
 
 
 class _Bare:
@@ -161,24 +169,22 @@ class _Bare:
 class Nth(Selector):
     """The ops at these positions among those it is applied to, counted from 0, or from the end with -1."""
 
+    _function = "nth"
     numbers: tuple[int, ...]
-
-    def __repr__(self) -> str:
-        return f"nth({', '.join(map(repr, self.numbers))})"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Exactly(Selector):
     """These live ops, and no others that look the same."""
 
+    _function = "exactly"
     ops: tuple[Any, ...]
 
     def _key(self) -> tuple[object, ...]:
         return tuple(map(id, self.ops))
 
-    def __repr__(self) -> str:
-        words = (f"<{type(op).__qualname__} {str(getattr(op, 'name', ''))!r}>" for op in self.ops)
-        return f"exactly({', '.join(words)})"
+    def _arguments(self) -> Iterable[str]:
+        return (f"<{type(op).__qualname__} {str(getattr(op, 'name', ''))!r}>" for op in self.ops)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -250,18 +256,14 @@ class Reads(_Composite):
     """The ops that use a value of an op that matches the part."""
 
     __slots__ = ()
-
-    def __repr__(self) -> str:
-        return f"reads({self.part!r})"
+    _function = "reads"
 
 
 class Feeds(_Composite):
     """The ops whose value is used by an op that matches the part."""
 
     __slots__ = ()
-
-    def __repr__(self) -> str:
-        return f"feeds({self.part!r})"
+    _function = "feeds"
 
 
 def _chain(kind: type[And] | type[Or], left: object, right: object) -> Selector:
