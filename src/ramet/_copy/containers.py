@@ -274,11 +274,7 @@ class SlottedRule(ShellRule):
 
 CONTAINER_RULES: dict[type, CopyRule] = {
     list: PlainListRule(),
-    collections.OrderedDict: OrderedDictRule(),
-    tuple: TupleRule(),
     dict: PlainDictRule(),
-    set: SetRule(),
-    frozenset: FrozenRule(),
     types.MappingProxyType: MappingProxyRule(),
 }
 # The first base class that matches decides.

@@ -34,7 +34,8 @@ def named(*globs: str) -> Selector:
     path always finds the op at that path, whatever characters it contains.
     """
     _require_any("named", globs, 'named("block4*")')
-    for glob in _untyped(globs):
+    given: tuple[object, ...] = globs  # users pass anything
+    for glob in given:
         if not isinstance(glob, str) or not glob:
             reason = "it is not a string" if not isinstance(glob, str) else "it is empty"
             raise ArgumentError(
@@ -52,7 +53,8 @@ def of_class(*classes: type | str) -> Selector:
     from a file does not record base classes: there, only ops of the class itself are found.
     """
     _require_any("of_class", classes, "of_class(keras.layers.Dense)")
-    for item in _untyped(classes):
+    given: tuple[object, ...] = classes  # users pass anything
+    for item in given:
         if not isinstance(item, type | str) or not item:
             raise ArgumentError(
                 f"Cannot select by the class {_describe(item)}: it is neither a class nor the name of one.",
@@ -105,7 +107,8 @@ def nth(*numbers: int) -> Selector:
     it counts all ops. A position beyond the end matches nothing.
     """
     _require_any("nth", numbers, "nth(0)")
-    for number in _untyped(numbers):
+    given: tuple[object, ...] = numbers  # users pass anything
+    for number in given:
         if not isinstance(number, int) or isinstance(number, bool):
             raise ArgumentError(
                 f"Cannot select by the position {_describe(number)}: it is not an integer.",
@@ -130,11 +133,6 @@ def feeds(selector: object) -> Selector:
     The output of a nested model is produced by the model and by the op inside that computes it. Otherwise like `reads`.
     """
     return Feeds((as_selector(selector),))
-
-
-def _untyped(given: tuple[object, ...]) -> tuple[object, ...]:
-    """Return the arguments without their annotated types: users pass anything."""
-    return given
 
 
 def _require_any(name: str, given: object, example: str) -> None:
