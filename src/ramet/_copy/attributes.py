@@ -155,6 +155,22 @@ def copy_slots(old: Any, new: Any, slots: list[str], copier: Copier) -> None:
         copier.replace_id_later(functools.partial(object.__setattr__, new, name), value)
 
 
+def copy_known_attributes(old: Any, new: Any, copier: Copier) -> bool:
+    """Copy the attributes if all their twins are known already; otherwise do nothing. Return whether it was done."""
+    attributes = getattr(old, "__dict__", None)
+    if not attributes:
+        return True
+    known = attributes.copy()
+    for name, value in known.items():
+        if type(value) not in ATOMS:
+            new_value = copier.find(value, MISSING)
+            if new_value is MISSING:
+                return False
+            known[name] = new_value
+    new.__dict__.update(known)
+    return True
+
+
 class AttributesRule(ShellRule):
     """Copy attributes and slots into a bare new object: no `__init__` runs, and no `__setattr__` is called.
 

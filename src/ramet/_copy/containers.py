@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ramet._copy.atoms import ATOMS, SMALLEST_ID, are_atoms
-from ramet._copy.attributes import copy_attributes, copy_slots, replace_values
+from ramet._copy.attributes import copy_attributes, copy_known_attributes, copy_slots, replace_values
 from ramet._copy.copier import Copier
 from ramet._copy.rule import MISSING, AssemblyRule, CopyRule, ShellRule
 
@@ -39,12 +39,18 @@ def copy_items(old: list[Any], new: Any, copier: Copier) -> None:
 
 
 class ListRule(ShellRule):
-    """A subclass of list."""
+    """A subclass of list. It is filled immediately if none of its items can change."""
 
     form = "list subclass"
 
-    def start(self, old: Any, copier: Copier) -> Any:
-        return list.__new__(type(old))
+    def copy(self, old: Any, copier: Copier) -> Any:
+        new = copier.memo[id(old)] = list.__new__(type(old))
+        items = list.copy(old)
+        if are_atoms(map(type, items)) and copy_known_attributes(old, new, copier):
+            list.extend(new, items)
+        else:
+            copier.todo.append((self, old, new))
+        return new
 
     def fill(self, old: Any, new: Any, copier: Copier) -> None:
         copy_items(list.copy(old), new, copier)
@@ -186,12 +192,18 @@ class MappingProxyRule(AssemblyRule):
 
 
 class SetRule(ShellRule):
-    """A set or a subclass of it."""
+    """A set or a subclass of it. It is filled immediately if none of its items can change."""
 
     form = "set"
 
-    def start(self, old: Any, copier: Copier) -> Any:
-        return set.__new__(type(old))
+    def copy(self, old: Any, copier: Copier) -> Any:
+        new = copier.memo[id(old)] = set.__new__(type(old))
+        items = set().union(old)
+        if are_atoms(map(type, items)) and copy_known_attributes(old, new, copier):
+            set.update(new, items)
+        else:
+            copier.todo.append((self, old, new))
+        return new
 
     def fill(self, old: Any, new: Any, copier: Copier) -> None:
         copy_attributes(old, new, copier)

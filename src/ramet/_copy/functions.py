@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ramet._copy.atoms import ATOMS, are_constant, is_from_library
-from ramet._copy.attributes import copy_attributes
+from ramet._copy.attributes import copy_attributes, copy_known_attributes
 from ramet._copy.copier import Copier
 from ramet._copy.rule import MISSING, AssemblyRule, CopyRule, ShareSomeRule, ShellRule
 
@@ -95,7 +95,7 @@ class FunctionRule(CopyRule):
             new.__annotations__ = dict(old.__annotations__)
         if getattr(old, "__type_params__", ()):  # since Python 3.12
             new.__type_params__ = old.__type_params__  # type: ignore[attr-defined]
-        if old.__defaults__ is not defaults or old.__kwdefaults__ or old.__dict__:
+        if old.__defaults__ is not defaults or old.__kwdefaults__ or not copy_known_attributes(old, new, copier):
             copier.todo.append((self, old, new))
         return new
 
