@@ -203,6 +203,15 @@ def test_oversized_map_is_refused(tmp_path):
         read_archive(many, Limits(shards=10))
 
 
+def test_budget_grows_with_the_shards_and_not_with_the_map(tmp_path):
+    path = sharded(tmp_path / "m.weights.json", SHARDS)
+    with (tmp_path / FIRST).open("r+b") as shard:
+        shard.truncate(2**30)  # a sparse file
+
+    with read_archive(path, isolated=False) as file:
+        assert file._container.limits.memory > 3 * 2**30
+
+
 def test_objects_of_all_shards_together_are_limited(tmp_path):
     path = sharded(tmp_path / "m.weights.json", SHARDS)
 

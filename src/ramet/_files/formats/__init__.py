@@ -33,6 +33,7 @@ def open_file(path: Path, limits: Limits) -> tuple[FileFormat, Container]:
     probe = Probe(path)
     for file_format in FORMATS:
         if file_format.recognizes(probe):
-            # A folder is as large as the files in it, which are not listed yet.
-            return file_format, file_format.open(probe, limits if probe.is_folder else limits.within(probe.size))
+            # A folder or a map of shards is as large as the files that belong to it, which are not listed yet.
+            is_whole = not probe.is_folder and file_format is not SHARDS
+            return file_format, file_format.open(probe, limits.within(probe.size) if is_whole else limits)
     raise probe.unsupported(f"{', '.join(one.description for one in FORMATS[:-1])} or {FORMATS[-1].description}")
