@@ -351,6 +351,15 @@ def test_cut_inside_a_composite_layer_is_refused():
     )
 
 
+def test_sequential_model_must_be_built_before_it_is_cut():
+    model = keras.Sequential([layers.Dense(3, name="a")], name="net")
+
+    with pytest.raises(ramet.errors.NotAModelError) as caught:
+        ramet.cut(model, outputs="a")
+
+    assert caught.value.fix == "build it first: model.build(input_shape)."
+
+
 def test_a_subclassed_model_cannot_be_cut():
     model = Tree(name="tree")
     model.build((None, 4))

@@ -174,6 +174,24 @@ def test_swap_head_needs_a_call_graph_or_a_name():
     assert error.summary == "Cannot find the head of 'tree': it has no call graph to follow back from its output."
 
 
+@pytest.mark.parametrize(
+    ("edit", "summary"),
+    [
+        (e.swap_head(4), "Cannot find the head of 'net': it is not built."),
+        (e.resize_input((4,)), "Cannot resize the input of 'net': it is not built."),
+        (e.remove("b"), "Cannot remove 'b': 'net' is not built, so it makes no calls yet."),
+    ],
+)
+def test_edit_of_calls_asks_to_build_a_sequential_model_first(edit, summary):
+    model = keras.Sequential([keras.layers.Dense(3, name="a"), keras.layers.Dense(2, name="b")], name="net")
+
+    with pytest.raises(ramet.errors.RametError) as caught:
+        ramet.edit(model, edit)
+
+    assert caught.value.summary == summary
+    assert caught.value.fix == "build it first: model.build(input_shape)."
+
+
 # Conflicting edits.
 
 

@@ -53,7 +53,9 @@ def cut(model: Any, outputs: Any, inputs: Any = None) -> Any:
         raise NotAModelError(
             f"Cannot cut {what}: it has no call graph.",
             expected="a functional or a built Sequential model",
-            fix="cut a subclassed model in its own code.",
+            fix="build it first: model.build(input_shape)."
+            if isinstance(model, keras.Sequential)
+            else "cut a subclassed model in its own code.",
         )
     with foreign_errors("cut", f"'{model.name}'", RebuildError):
         index = _Index(model)

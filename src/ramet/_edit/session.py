@@ -19,6 +19,9 @@ from ramet.errors import NeedsCallGraphError
 if TYPE_CHECKING:
     from ramet._edit.base import SelectorLike
 
+# The way out for a Sequential model that has no call graph yet.
+BUILD_FIRST = "build it first: model.build(input_shape)."
+
 
 class EditSession:
     """A model and the twin that becomes the edited model.
@@ -159,6 +162,12 @@ class EditSession:
         holder = self.holder(candidate.path)
         if structure.function_of(holder) is not None:
             return
+        if isinstance(holder, keras.Sequential):
+            raise NeedsCallGraphError(
+                f"Cannot {kind} '{candidate.path}': '{holder.name}' is not built, so it makes no calls yet.",
+                fix=BUILD_FIRST,
+                path=candidate.path,
+            )
         caller = "the model itself" if holder is self.twin else f"'{holder.name}'"
         raise NeedsCallGraphError(
             f"Cannot {kind} '{candidate.path}': it is called by the code of {caller}, which cannot be changed.",

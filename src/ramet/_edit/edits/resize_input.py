@@ -15,7 +15,7 @@ from ramet._edit.base import Edit, InputShape, WeightPolicy
 from ramet._edit.engine import apply_alone
 from ramet._edit.plans import PlanItems, Step, Touch
 from ramet._edit.refit import Refit
-from ramet._edit.session import EditSession
+from ramet._edit.session import BUILD_FIRST, EditSession
 from ramet._keras import structure
 from ramet._weights import check_policy
 from ramet.errors import ArgumentError, EditError, RametError
@@ -53,6 +53,8 @@ class ResizeInput(Edit):
     def plan(self, session: EditSession) -> PlanItems:
         check_policy(self.weights)
         function = structure.function_of(session.twin)
+        if function is None and isinstance(session.twin, keras.Sequential):
+            raise EditError(f"Cannot resize the input of '{session.model.name}': it is not built.", fix=BUILD_FIRST)
         if function is None:
             raise EditError(
                 f"Cannot resize the input of '{session.model.name}': it has no call graph.",

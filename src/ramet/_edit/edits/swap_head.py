@@ -10,7 +10,7 @@ import keras
 
 from ramet._edit.base import Edit, SelectorLike, WeightPolicy, is_integer
 from ramet._edit.plans import PlanItems, Step, Touch
-from ramet._edit.session import EditSession
+from ramet._edit.session import BUILD_FIRST, EditSession
 from ramet._edit.settings import adapted_weights, update_settings
 from ramet._keras import lora, quantization, structure
 from ramet._weights import check_policy
@@ -117,6 +117,8 @@ class SwapHead(Edit):
                 )
             return str(found[0].path)
         function = structure.function_of(session.twin)
+        if function is None and isinstance(session.twin, keras.Sequential):
+            raise _no_head(session, "it is not built", BUILD_FIRST)
         if function is None:
             raise _no_head(session, "it has no call graph to follow back from its output")
         outputs = keras.tree.flatten(structure.outputs_of(function))
@@ -194,11 +196,10 @@ def _width(op: Any) -> Any:
     return next((name for name in _WIDTHS if isinstance(getattr(op, name, None), int)), None)
 
 
-def _no_head(session: EditSession, why: str) -> EditError:
-    return EditError(
-        f"Cannot find the head of '{session.model.name}': {why}.",
-        fix="name the layer: swap_head(classes, head='logits').",
-    )
+def _no_head(
+    session: EditSession, why: str, fix: str = "name the layer: swap_head(classes, head='logits')."
+) -> EditError:
+    return EditError(f"Cannot find the head of '{session.model.name}': {why}.", fix=fix)
 
 
 swap_head = SwapHead
