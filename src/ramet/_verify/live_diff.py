@@ -72,10 +72,11 @@ def _compare_variables(ours: Side, theirs: Side, kind: Kind, prefix: str, known:
 
 def _compare_vocabularies(ours: Side, theirs: Side) -> Iterator[Change]:
     old, new = ours.vocabularies, theirs.vocabularies
-    for path in sorted(old.keys() & new.keys()):
-        if old[path] != new[path]:
-            lists = [freeze_argument(words) for words in (old[path], new[path])]
-            yield Change("state", path, path, "vocabulary", *lists)  # type: ignore[arg-type]  # both are lists
+    in_both = {one.path for one in ours.locations} & {one.path for one in theirs.locations}
+    for path in sorted((old.keys() | new.keys()) & in_both):
+        if old.get(path) != new.get(path):
+            lists = [freeze_argument(side[path]) if path in side else ABSENT for side in (old, new)]
+            yield Change("state", path, path, "vocabulary", *lists)  # type: ignore[arg-type]  # values of a change
 
 
 def _compare_attributes(ours: Side, theirs: Side, changes: Iterable[Change]) -> list[Change]:
