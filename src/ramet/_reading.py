@@ -156,14 +156,14 @@ def draw(
         findings = findings_of(report)
     files = contextlib.ExitStack()
     try:
-        changes = old = None
+        changes = old_graph = None
         if before is None:
             new = _read(model, "draw", files)
         else:
-            ours, new = _read_pair(before, model, files)
-            old, changes = ours.graph, _diff_sources(ours, new)
+            old, new = _read_pair(before, model, files)
+            old_graph, changes = old.graph, _diff_sources(old, new)
         picture = draw_graph(
-            new.graph, changes, new.weights, before=old, findings=findings, rankdir=rankdir, columns=columns
+            new.graph, changes, new.weights, before=old_graph, findings=findings, rankdir=rankdir, columns=columns
         )
         # A page reads the weights when it is first shown, so the files stay open as long as the picture exists.
         weakref.finalize(picture, files.close)
@@ -204,9 +204,9 @@ def show(path: str | os.PathLike[str], *, weights: bool = False) -> FileListing:
             f"Cannot show an object of class {type(path).__name__}: it is not the path of a model file.",
             fix="print(ramet.capture(model)) lists the layers of a live model.",
         )
-    from ramet._files import list_file, read_archive
+    from ramet._files import list_file, open_model_file
 
-    with read_archive(path) as file:
+    with open_model_file(path) as file:
         return list_file(file, weights=weights)
 
 

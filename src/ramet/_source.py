@@ -65,9 +65,9 @@ def read_source(source: Any, verb: str) -> Source:
     if isinstance(source, Graph):
         return Source(source)
     if is_path(source):
-        from ramet._files import read_archive
+        from ramet._files import open_model_file
 
-        file = read_archive(source)
+        file = open_model_file(source)
         return Source(file.graph, file.weights, file=file)
     import keras
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ramet
-from ramet._files import list_file, read_archive
+from ramet._files import list_file, open_model_file
 from ramet._graph.text import TRAINING_DEFAULTS
 from tests.support.corpus import samples
 
@@ -37,7 +37,7 @@ def test_parameters_are_counted_as_in_keras(tmp_path):
     for name, sample in COUNTED.items():
         model = sample.make()
         model.save(tmp_path / "m.keras")
-        with read_archive(tmp_path / "m.keras", isolated=False) as file:
+        with open_model_file(tmp_path / "m.keras", isolated=False) as file:
             found = _counted(ramet.capture(model)), _counted(file.graph)
         expected = _count(model.weights), _count(model.trainable_weights)
         if found != (expected, expected):
@@ -68,7 +68,7 @@ def test_optimizers_metrics_and_seeds_are_not_parameters(tmp_path):
     model.other_optimizer.build(model.trainable_variables)
     model.save_weights(tmp_path / "m.weights.h5")
 
-    with read_archive(tmp_path / "m.weights.h5", isolated=False) as file:
+    with open_model_file(tmp_path / "m.weights.h5", isolated=False) as file:
         head = str(list_file(file)).split("\n")[0]
 
     assert model.count_params() == 10
@@ -98,7 +98,7 @@ def drawn(tmp_path):
     y = keras.layers.LSTM(2, name="lstm")(y)
     model = keras.Model(x, y, name="m")
     model.save(tmp_path / "m.keras")
-    with read_archive(tmp_path / "m.keras", isolated=False) as file:
+    with open_model_file(tmp_path / "m.keras", isolated=False) as file:
         return [str(ramet.capture(model)), str(list_file(file))]
 
 

@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 
-from ramet._files import read_archive
+from ramet._files import open_model_file
 from ramet._graph import FrozenList, Ref, Slice, refs
 from ramet.errors import ModelFileError, RametError, UnknownPathError
 from tests.files.build import (
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.no_backend
 
 def _read(path, config, arrays=None, names=None):
     """Return the graph of a model with this config, as text, and its file."""
-    file = read_archive(archive(path / "m.keras", config, weights(arrays or {}, names)), isolated=False)
+    file = open_model_file(archive(path / "m.keras", config, weights(arrays or {}, names)), isolated=False)
     return str(file.graph), file
 
 
@@ -221,7 +221,7 @@ def test_weights_without_a_config_are_read(tmp_path):
         weights({"layers/dense/vars/0": np.ones((4, 2)), "layers/dense/vars/1": np.zeros(2), "optimizer/vars/0": 3})
     )
 
-    with read_archive(path) as file:
+    with open_model_file(path) as file:
         assert file.kind == "weights"
         assert file.config is None
         assert file.weights.paths() == ("dense/kernel", "dense/bias")
@@ -244,7 +244,7 @@ def test_keras_2_model_is_read(tmp_path):
     }  # fmt: skip
     arrays = {"d": {"d/kernel:0": np.ones((4, 2)), "d/bias:0": np.ones(2)}, "add": {}}
 
-    with read_archive(legacy(tmp_path / "old.h5", config, arrays)) as file:
+    with open_model_file(legacy(tmp_path / "old.h5", config, arrays)) as file:
         assert file.kind == "legacy model"
         *lines, last = str(file.graph).splitlines()
         assert lines == [
@@ -263,7 +263,7 @@ def test_folder_is_read(tmp_path):
     with zipfile.ZipFile(tmp_path / "m.keras") as file:
         file.extractall(tmp_path / "folder")
 
-    with read_archive(tmp_path / "folder") as file:
+    with open_model_file(tmp_path / "folder") as file:
         assert file.weights.paths() == ("d/kernel", "d/bias")
 
 

@@ -8,7 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from ramet._files import Limits, read_archive, scan
+from ramet._files import Limits, open_model_file, scan
 from ramet._files.json_data import read_json
 from ramet.errors import HostileFileError, ModelFileError, OutOfBudgetError, RametError
 from tests.files.build import DENSE_WEIGHTS, TINY, archive, functional, given, weights
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.no_backend, pytest.mark.isolated]
 
 
 def _graph(path, **options):
-    with read_archive(path, isolated=False, **options) as file:
+    with open_model_file(path, isolated=False, **options) as file:
         return file.graph
 
 
@@ -26,7 +26,7 @@ def _graph(path, **options):
 
 def test_missing_file_is_refused(tmp_path):
     with pytest.raises(ModelFileError, match="no such file"):
-        read_archive(tmp_path / "none.keras")
+        open_model_file(tmp_path / "none.keras")
 
 
 @pytest.mark.parametrize("content", [b"", b"text", b"\x89PNG\r\n", b"PK\x03\x04 and nothing else"])
@@ -36,7 +36,7 @@ def test_file_that_is_not_a_model_is_refused(tmp_path, content):
         path.write_bytes(content)
 
         with pytest.raises(ModelFileError, match="Cannot read"):
-            read_archive(path)
+            open_model_file(path)
         with pytest.raises(ModelFileError, match="Cannot read"):
             scan(path)
 
@@ -47,12 +47,12 @@ def test_named_pipe_is_refused_without_waiting(tmp_path):
     os.mkfifo(tmp_path / "m.keras")
 
     with pytest.raises(ModelFileError, match="neither a file nor a folder"):
-        read_archive(tmp_path / "m.keras")
+        open_model_file(tmp_path / "m.keras")
 
 
 def test_folder_without_a_config_is_refused(tmp_path):
     with pytest.raises(ModelFileError, match=r"no 'config\.json'"):
-        read_archive(tmp_path)
+        open_model_file(tmp_path)
 
 
 def test_link_in_a_folder_is_not_followed(tmp_path):
@@ -62,7 +62,7 @@ def test_link_in_a_folder_is_not_followed(tmp_path):
     (folder / "config.json").symlink_to(tmp_path / "secret")
 
     with pytest.raises(HostileFileError, match="link"):
-        read_archive(folder)
+        open_model_file(folder)
 
 
 def test_archive_truncated_anywhere_is_refused(tmp_path):
@@ -88,7 +88,7 @@ def test_flipped_byte_in_the_config_is_detected(tmp_path):
 def test_compressed_weights_are_read(tmp_path):
     path = archive(tmp_path / "m.keras", compression=zipfile.ZIP_DEFLATED)
 
-    with read_archive(path, isolated=False) as file:
+    with open_model_file(path, isolated=False) as file:
         assert np.array_equal(file.weights.read("d/kernel"), np.ones((4, 2)))
 
 
@@ -153,7 +153,7 @@ def test_weights_that_are_not_hdf5_are_refused(tmp_path):
     for isolated in (True, False):
         with (
             pytest.raises(ModelFileError, match="broken, or it is not HDF5"),
-            read_archive(path, isolated=isolated) as file,
+            open_model_file(path, isolated=isolated) as file,
         ):
             _ = file.graph
 
@@ -169,7 +169,7 @@ def test_weights_with_changed_bytes_are_read_or_refused(tmp_path):
         path.write_bytes(data)
 
         try:
-            with read_archive(path, Limits(seconds=5)) as file:
+            with open_model_file(path, Limits(seconds=5)) as file:
                 found = [file.weights.read(name).shape for name in file.weights.paths()]
         except RametError as error:
             found = str(error).startswith("Cannot ")
@@ -182,7 +182,7 @@ def test_compressed_model_of_zeros_is_read(tmp_path):
 
     assert path.stat().st_size < 2**18
     assert scan(path).verdict == "safe"
-    with read_archive(path) as file:
+    with open_model_file(path) as file:
         assert file.weights.statistics("d/kernel")["zeros"] == 2**26
 
 
@@ -192,13 +192,13 @@ def test_unpacked_bytes_are_counted(tmp_path):
     )
 
     with pytest.raises(OutOfBudgetError, match="would unpack to more than"):
-        read_archive(path, Limits(written=2**20), isolated=False).listing  # noqa: B018  # read on first use
+        open_model_file(path, Limits(written=2**20), isolated=False).listing  # noqa: B018  # read on first use
 
 
 def test_names_consisting_of_backslashes_are_kept(tmp_path):
     path = archive(tmp_path / "m.keras", TINY, {"\\": np.ones(2), "more/\\/vars/0": np.ones(2), **DENSE_WEIGHTS})
 
-    with read_archive(path, isolated=False) as file:
+    with open_model_file(path, isolated=False) as file:
         assert file.weights.paths() == ("d/kernel", "d/bias", "\\/0")
 
 
@@ -207,7 +207,7 @@ def test_control_characters_in_array_names_are_escaped(tmp_path):
     path.write_bytes(weights({}, edit=lambda file: file.create_dataset("vars/\x1b[2J", data=b"text")))
 
     for isolated in (True, False):
-        with read_archive(path, isolated=isolated) as file:
+        with open_model_file(path, isolated=isolated) as file:
             for name in (*file.weights.paths(), "\x1b[2J/none"):
                 with pytest.raises(RametError) as caught:
                     file.weights.read(name)
@@ -231,7 +231,7 @@ def test_json_is_read_near_the_recursion_limit(tmp_path):
 def test_array_beyond_the_limit_is_listed_but_not_read(tmp_path):
     path = archive(tmp_path / "m.keras", TINY, weights(DENSE_WEIGHTS))
 
-    with read_archive(path, Limits(array_size=16), isolated=False) as file:
+    with open_model_file(path, Limits(array_size=16), isolated=False) as file:
         assert file.weights.spec("d/kernel").shape == (4, 2)
         with pytest.raises(HostileFileError, match="more than the 16 allowed"):
             file.weights.read("d/kernel")

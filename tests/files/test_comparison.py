@@ -14,7 +14,7 @@ import pytest
 from keras import layers
 
 import ramet
-from ramet._files import read_archive
+from ramet._files import open_model_file
 from ramet._files.comparison import diff_files
 from ramet.errors import RametError
 from tests.diff.test_mutations import flipped
@@ -138,13 +138,13 @@ def write(path, members):
 
 @functools.lru_cache(maxsize=1)
 def opened(path):
-    return read_archive(path, isolated=False)
+    return open_model_file(path, isolated=False)
 
 
 def is_detected(before, after):
     """Return whether two files are distinguished: by a diff, or because the second can no longer be read."""
     try:
-        with read_archive(after, isolated=False) as theirs:
+        with open_model_file(after, isolated=False) as theirs:
             return not diff_files(opened(before), theirs).empty
     except RametError:
         return True

@@ -5,7 +5,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from ramet._files import list_file, read_archive, scan
+from ramet._files import list_file, open_model_file, scan
 from ramet._files.formats import FORMATS, open_file
 from ramet._files.limits import Limits
 from ramet.errors import ModelFileError
@@ -70,7 +70,7 @@ def test_example_is_opened_by_its_own_format(file_format, tmp_path):
 
 @every_format
 def test_weights_of_every_format_are_read(file_format, tmp_path):
-    with read_archive(example(file_format, tmp_path), isolated=False) as file:
+    with open_model_file(example(file_format, tmp_path), isolated=False) as file:
         kernel, bias = file.weights.paths()
         assert np.array_equal(file.weights.read(kernel), DENSE_WEIGHTS["layers/dense/vars/0"])
         assert np.array_equal(file.weights.read(bias), DENSE_WEIGHTS["layers/dense/vars/1"])
@@ -82,7 +82,7 @@ def test_weights_of_every_format_are_read(file_format, tmp_path):
 @every_format
 @pytest.mark.isolated
 def test_every_format_is_read_in_a_separate_process(file_format, tmp_path):
-    with read_archive(example(file_format, tmp_path)) as file:
+    with open_model_file(example(file_format, tmp_path)) as file:
         assert file.weights.read(file.weights.paths()[0]).shape == (4, 2)
 
 
@@ -91,7 +91,7 @@ def test_every_format_is_scanned_and_shown(file_format, tmp_path):
     path = example(file_format, tmp_path)
 
     assert scan(path, isolated=False).verdict == "safe"
-    with read_archive(path, isolated=False) as file:
+    with open_model_file(path, isolated=False) as file:
         assert "10 parameters" in str(list_file(file))
 
 
@@ -117,7 +117,7 @@ def test_unsupported_file_names_the_supported_formats(tmp_path):
     (tmp_path / "m.onnx").write_bytes(b"something else")
 
     with pytest.raises(ModelFileError, match="unsupported file format") as caught:
-        read_archive(tmp_path / "m.onnx")
+        open_model_file(tmp_path / "m.onnx")
 
     for file_format in FORMATS:
         assert file_format.description in caught.value.expected

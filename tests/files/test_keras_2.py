@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ramet.__main__ import main
-from ramet._files import list_file, read_archive
+from ramet._files import list_file, open_model_file
 from ramet._graph import Ref
 from ramet.errors import ModelFileError
 from tests.files.build import (
@@ -101,7 +101,7 @@ def test_changed_setting_is_reported_across_formats(tmp_path, capsys):
 def test_module_of_a_class_is_translated(tmp_path, record, module):
     old = old_model([old_input(), {**OLD_DENSE, **record}], [["x", 0, 0]], [["d", 0, 0]])
 
-    with read_archive(legacy(tmp_path / "old.h5", old), isolated=False) as file:
+    with open_model_file(legacy(tmp_path / "old.h5", old), isolated=False) as file:
         assert file.graph.op("d").module == module
         # The original config is still available.
         assert file.config == old
@@ -111,7 +111,7 @@ def test_keras_2_policy_is_translated(tmp_path):
     mixed = {"class_name": "Policy", "config": {"name": "mixed_float16"}}
     record = {**OLD_DENSE, "config": {**OLD_DENSE["config"], "dtype": mixed}}
 
-    with read_archive(
+    with open_model_file(
         legacy(tmp_path / "old.h5", old_model([old_input(), record], [["x", 0, 0]], [["d", 0, 0]])), isolated=False
     ) as file:
         assert file.graph.op("d").dtype_policy == "mixed_float16"
@@ -123,7 +123,7 @@ def test_input_shape_is_kept_only_without_an_input_layer(tmp_path):
     entry = {"class_name": "InputLayer", "config": {"batch_input_shape": [None, 4], "dtype": "float32", "name": "x"}}
     for rows in ([entry, first], [first]):
         config = {"class_name": "Sequential", "config": {"name": "row", "layers": rows}}
-        with read_archive(legacy(tmp_path / "old.h5", config), isolated=False) as file:
+        with open_model_file(legacy(tmp_path / "old.h5", config), isolated=False) as file:
             # Without an input layer, only the first layer contains the shape.
             assert ("batch_input_shape" in file.graph.op("d").config) == (len(rows) == 1)
 
@@ -137,7 +137,7 @@ def test_keras_2_archive_is_translated(tmp_path):
         for name, text in texts.items():
             file.writestr(name, text)
 
-    with read_archive(path, isolated=False) as file:
+    with open_model_file(path, isolated=False) as file:
         assert file.graph.op("d").module == "keras.layers"
         assert file.graph.outputs == Ref("d")
 
@@ -151,7 +151,7 @@ def test_calls_of_a_nested_model_are_counted_from_zero_or_from_one(tmp_path, fir
     inner["config"]["name"] = "inner"
     config = old_model([old_input(), inner], [["x", 0, 0]], [["inner", first + 1, 0]])
 
-    with read_archive(legacy(tmp_path / "old.h5", config), isolated=False) as file:
+    with open_model_file(legacy(tmp_path / "old.h5", config), isolated=False) as file:
         assert [(call.id, list(call.refs())) for call in file.graph.calls] == [
             ("x", []),
             ("inner", [Ref("x")]),
@@ -184,7 +184,7 @@ def test_unexpected_values_in_a_keras_2_config_are_tolerated(tmp_path, odd):
     settings = {**OLD_DENSE["config"], "kernel_initializer": {"class_name": odd}, "bias_initializer": odd, "dtype": odd}
     config = old_model([old_input(), {**OLD_DENSE, "config": settings}], [["x", 0, 0]], [["d", 0, 0]])
 
-    with read_archive(legacy(tmp_path / "old.h5", config), isolated=False) as file:
+    with open_model_file(legacy(tmp_path / "old.h5", config), isolated=False) as file:
         assert file.graph.op("d").module == "keras.layers"
 
 
@@ -253,7 +253,7 @@ PATHS = {
 def test_weights_are_read_by_the_names_of_their_layers(tmp_path, chunk, root):
     path = old_weights(tmp_path / "w.h5", LAYERS, chunk=chunk, root=root)
 
-    with read_archive(path, isolated=False) as file:
+    with open_model_file(path, isolated=False) as file:
         shapes = {name: file.weights.spec(name).shape for name in file.weights}
         values = file.weights.read("both/backward_gru/gru_cell/bias")
         lines = str(list_file(file)).split("\n")
@@ -279,7 +279,7 @@ def test_weight_that_is_listed_but_missing_is_an_error(tmp_path):
         del file["d/d/bias:0"]
 
     with (
-        read_archive(path, isolated=False) as file,
+        open_model_file(path, isolated=False) as file,
         pytest.raises(ModelFileError, match="'d/bias:0' is listed, but missing"),
     ):
         _ = file.graph
@@ -311,12 +311,12 @@ def test_arrays_of_no_layer_are_counted_and_named(tmp_path):
     path.write_bytes(weights({**DENSE_WEIGHTS, "strange/a": np.ones((2, 5))}))
     model = archive(tmp_path / "m.keras", arrays={"layers/other/vars/0": np.ones((2, 5))})
 
-    with read_archive(path, isolated=False) as file:
+    with open_model_file(path, isolated=False) as file:
         assert str(list_file(file)).split("\n")[:2] == [
             "w.weights.h5: weights, 10 parameters",
             "  10 parameters in arrays that belong to no layer: 'strange/a'",
         ]
-    with read_archive(model, isolated=False) as file:
+    with open_model_file(model, isolated=False) as file:
         head = str(list_file(file)).split("\n")[:3]
     assert head[0] == "m.keras: tiny (Functional), 0 parameters"
     assert head[2] == "  10 parameters in arrays that belong to no layer: 'layers/other/vars/0'"
@@ -326,7 +326,7 @@ def test_optimizer_state_is_not_counted_as_parameters(tmp_path):
     path = tmp_path / "w.weights.h5"
     path.write_bytes(weights({"optimizer/vars/0": np.int64(3), "optimizer/vars/1": np.float32(0.1)}))
 
-    with read_archive(path, isolated=False) as file:
+    with open_model_file(path, isolated=False) as file:
         assert str(list_file(file)).split("\n")[:2] == [
             "w.weights.h5: weights, 0 parameters",
             "  contains 2 optimizer variables",
@@ -349,6 +349,6 @@ def test_metrics_and_further_optimizers_are_not_parameters(tmp_path):
     }
     path.write_bytes(weights({**DENSE_WEIGHTS, **state}))
 
-    with read_archive(path, isolated=False) as file:
+    with open_model_file(path, isolated=False) as file:
         assert str(list_file(file)).split("\n")[0] == "w.weights.h5: weights, 10 parameters"
         assert len(file.weights) == 2 + len(state)

@@ -9,7 +9,7 @@ import pytest
 from keras import layers
 
 import ramet
-from ramet._files import list_file, read_archive, scan
+from ramet._files import list_file, open_model_file, scan
 from ramet._files.values import UNKNOWN_DTYPE
 from ramet._graph import FrozenDict, FrozenList, refs
 from ramet._keras import locations_below, structure, unique_ids
@@ -150,7 +150,7 @@ def test_graph_agrees_with_the_model_that_keras_loads(tmp_path, name):
     path = _saved(MODELS[name](), tmp_path)
     model = _loaded(path)
 
-    with read_archive(path, isolated=False) as file:
+    with open_model_file(path, isolated=False) as file:
         _assert_weights(file, model)
         _assert_graph(file.graph, ramet.capture(model), masks=name not in MASKS_NOT_SAVED)
         assert all(line.isprintable() for line in str(list_file(file)).split("\n"))
@@ -233,7 +233,7 @@ def test_weights_have_the_paths_of_the_live_model(tmp_path, name):
     path = _saved(LAYERS[name](), tmp_path)
     model = _loaded(path)
 
-    with read_archive(path, isolated=False) as file:
+    with open_model_file(path, isolated=False) as file:
         _assert_weights(file, model)
         assert set(_known_paths(file, _live(model))) == set(_live(model))
         _assert_graph(file.graph, ramet.capture(model))
@@ -245,7 +245,7 @@ def test_optimizer_weights_are_separate(tmp_path):
     model.compile("adam", "mse", metrics=["mae"])
     model.fit(np.ones((4, 4)), np.ones((4, 1)), verbose=0)
 
-    with read_archive(_saved(model, tmp_path)) as file:
+    with open_model_file(_saved(model, tmp_path)) as file:
         _assert_weights(file, model)
         assert len(file.optimizer_weights) == len(model.optimizer.variables)
         assert file.compile_config["loss"] == "mse"
@@ -256,7 +256,7 @@ def test_weights_file_is_read(tmp_path):
     model = _flat(layers.Dense(3, name="a"), layers.Dense(2, name="b"))
     model.save_weights(tmp_path / "m.weights.h5")
 
-    with read_archive(tmp_path / "m.weights.h5", isolated=False) as file:
+    with open_model_file(tmp_path / "m.weights.h5", isolated=False) as file:
         live = _live(model)
         assert {path: _bits(file.weights.read(path)) for path in file.weights.paths()} == {
             path: _bits(keras.ops.convert_to_numpy(variable)) for path, variable in live.items()
@@ -271,7 +271,7 @@ def test_h5_model_is_read(tmp_path):
         warnings.simplefilter("ignore")
         model.save(tmp_path / "m.h5")
 
-    with read_archive(tmp_path / "m.h5", isolated=False) as file:
+    with open_model_file(tmp_path / "m.h5", isolated=False) as file:
         assert file.kind == "legacy model"
         _assert_weights(file, model)
     assert scan(tmp_path / "m.h5", isolated=False).findings == ()
@@ -281,7 +281,7 @@ def test_folder_is_read(tmp_path):
     model = _flat(layers.Dense(3, name="a"))
     keras.saving.save_model(model, tmp_path / "folder", zipped=False)
 
-    with read_archive(tmp_path / "folder", isolated=False) as file:
+    with open_model_file(tmp_path / "folder", isolated=False) as file:
         _assert_weights(file, model)
 
 
@@ -289,7 +289,7 @@ def test_layers_of_a_subclassed_model_come_from_its_weights(tmp_path):
     model = MODELS["composite"]()
     path = _saved(model, tmp_path)
 
-    with read_archive(path, isolated=False) as file:
+    with open_model_file(path, isolated=False) as file:
         assert file.graph.find("block/first").class_name == "?"
         assert file.graph.find("attention/query").class_name == "EinsumDense"
 
@@ -304,7 +304,7 @@ def test_vocabularies_are_assets(tmp_path):
     model = keras.Sequential([keras.Input((1,), dtype="string"), lookup, layers.Embedding(5, 2)])
     path = _saved(model, tmp_path)
 
-    with read_archive(path) as file:
+    with open_model_file(path) as file:
         assert [asset.name for asset in file.assets] == ["assets/layers/string_lookup/vocabulary.txt"]
     assert scan(path).findings == ()
 
@@ -315,7 +315,7 @@ def test_every_architecture_is_read_and_safe(tmp_path, name):
     path = _saved(smallest_network(name), tmp_path)
     model = _loaded(path)
 
-    with read_archive(path, isolated=False) as file:
+    with open_model_file(path, isolated=False) as file:
         _assert_weights(file, model)
         _assert_graph(file.graph, ramet.capture(model))
     assert scan(path, isolated=False).findings == ()

@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 
-from ramet._files import Limits, list_file, read_archive, scan
+from ramet._files import Limits, list_file, open_model_file, scan
 from ramet.errors import HostileFileError, ModelFileError, RametError
 from tests.files.build import (
     DENSE_WEIGHTS,
@@ -45,7 +45,7 @@ def _advisories(report):
 def _look_at(path):
     """Read and list a file as far as possible."""
     try:
-        with read_archive(path, isolated=False) as file:
+        with open_model_file(path, isolated=False) as file:
             lines = str(list_file(file)).splitlines()
     except RametError:
         return
@@ -79,7 +79,7 @@ def test_archive_that_keras_cannot_have_written_is_unsafe(tmp_path, name):
 
     assert scan(path, isolated=False).verdict == "unsafe"
     with pytest.raises(HostileFileError):
-        read_archive(path)
+        open_model_file(path)
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -87,7 +87,7 @@ def test_config_that_keras_cannot_have_written_is_unsafe(tmp_path, name):
     path = archive(tmp_path / "m.keras", TEXTS[name])
 
     assert scan(path, isolated=False).verdict == "unsafe"
-    with pytest.raises(HostileFileError), read_archive(path, isolated=False) as file:
+    with pytest.raises(HostileFileError), open_model_file(path, isolated=False) as file:
         _ = file.graph
 
 
@@ -100,7 +100,7 @@ def test_weights_that_keras_cannot_have_written_are_unsafe(tmp_path, name):
 
     assert [finding.kind for finding in report.findings] == [kind]
     assert report.verdict == "unsafe"
-    with read_archive(path, isolated=False) as file:
+    with open_model_file(path, isolated=False) as file:
         assert file.weights.read("d/kernel" if "d/kernel" in file.weights else "d/0").shape == (4, 2)
         for odd in ("d/9", "d/2"):
             with pytest.raises(RametError):
@@ -201,7 +201,7 @@ def test_terminal_control_characters_are_escaped(tmp_path):
     path = archive(tmp_path / "m.keras", config, files={f"assets/{name}": "x"})
 
     report = scan(path)
-    with read_archive(path) as file:
+    with open_model_file(path) as file:
         lines = str(list_file(file)).splitlines()
 
     assert all(line.isprintable() for line in str(report).splitlines())
@@ -214,7 +214,7 @@ def test_limits_can_be_tightened(tmp_path):
 
     assert scan(path, Limits(text_size=10)).verdict == "unsafe"
     with pytest.raises(HostileFileError):
-        read_archive(path, Limits(entries=1))
+        open_model_file(path, Limits(entries=1))
 
 
 def test_file_without_a_config_cannot_be_scanned(tmp_path):

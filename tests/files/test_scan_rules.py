@@ -10,6 +10,7 @@ from ramet._files import scan
 from ramet._files.scanner import rules as package
 from ramet._files.scanner.rule import ConfigValue, Member, Rule
 from ramet._files.scanner.rules import RULES
+from ramet._files.scanner.rules.texts import VOCABULARY_FILE
 from ramet._files.scanner.walk import apply_rules
 from tests.files.build import archive, dense, one_layer
 
@@ -68,6 +69,28 @@ def test_a_rule_finds_its_example(rule):
             assert sentence.endswith("."), f"The rule '{rule.name}' has no sentence as its {field}: {sentence!r}."
         assert finding.kind
         assert finding.place
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [rule for rule in RULES if rule.looks_at == "text" and rule is not VOCABULARY_FILE],
+    ids=lambda rule: rule.name,
+)
+def test_a_rule_for_texts_also_looks_into_lists(rule):
+    settings = {key: ["relu", text] for key, text in rule.example["config"].items()}
+
+    found = found_by(rule, {**rule.example, "config": settings})
+
+    assert found, f"The rule '{rule.name}' finds nothing if its example is in a list: does `in_lists` match it?"
+
+
+def test_a_rule_for_texts_without_a_pattern_sees_every_string_in_a_list():
+    seen = []
+    rule = Rule("all", "text", lambda value: seen.append(value.value) or iter(()), example=None)
+
+    list(apply_rules(ConfigValue({"notes": ["a", "b", ["c"]], "vocabulary": ["d"]}, "config"), [rule]))
+
+    assert seen == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule.harmless is not None], ids=lambda rule: rule.name)

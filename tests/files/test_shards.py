@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ramet.__main__ import main
-from ramet._files import Limits, list_file, read_archive, scan
+from ramet._files import Limits, list_file, open_model_file, scan
 from ramet.errors import HostileFileError, ModelFileError
 from tests.files.build import DENSE_WEIGHTS, TINY, sharded, weights
 
@@ -28,7 +28,7 @@ SHARDS = {
 @pytest.mark.isolated
 @pytest.mark.parametrize("isolated", [True, False])
 def test_shards_are_read_as_one_weights_file(tmp_path, isolated):
-    with read_archive(sharded(tmp_path / "m.weights.json", SHARDS), isolated=isolated) as file:
+    with open_model_file(sharded(tmp_path / "m.weights.json", SHARDS), isolated=isolated) as file:
         assert file.kind == "weights"
         assert file.config is None
         assert file.shards == (FIRST, SECOND)
@@ -58,8 +58,8 @@ def test_shards_written_by_keras_are_read(tmp_path):
     held = json.loads((tmp_path / "m.weights.json").read_text())["weight_map"].values()
     assert max(len(holders) for holders in held) == 2
     with (
-        read_archive(tmp_path / "m.weights.json") as shards,
-        read_archive(tmp_path / "whole.weights.h5", isolated=False) as whole,
+        open_model_file(tmp_path / "m.weights.json") as shards,
+        open_model_file(tmp_path / "whole.weights.h5", isolated=False) as whole,
     ):
         assert len(shards.shards) > 2
         assert shards.graph == whole.graph
@@ -79,7 +79,7 @@ def test_shards_in_the_folder_of_a_model_are_read(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(TINY))
     sharded(tmp_path / "model.weights.json", {"model_00000.weights.h5": SHARDS[FIRST]})
 
-    with read_archive(tmp_path) as file:
+    with open_model_file(tmp_path) as file:
         assert file.kind == "model"
         assert np.array_equal(file.weights.read("d/0"), KERNEL)
     assert scan(tmp_path).findings == ()
@@ -89,7 +89,7 @@ def test_map_in_a_folder_that_leads_elsewhere_is_refused(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(TINY))
     sharded(tmp_path / "model.weights.json", SHARDS, {"/layers/dense/vars": "../../m.h5"})
 
-    with pytest.raises(HostileFileError, match="is not a file in the same folder"), read_archive(tmp_path) as file:
+    with pytest.raises(HostileFileError, match="is not a file in the same folder"), open_model_file(tmp_path) as file:
         _ = file.graph
     assert scan(tmp_path).verdict == "unsafe"
 
@@ -103,7 +103,7 @@ def test_links_into_one_cache_folder_are_read(tmp_path):
         (blobs / name).rename(blobs / f"{name}.blob")
         (snapshot / name).symlink_to(blobs / f"{name}.blob")
 
-    with read_archive(snapshot / "m.weights.json") as file:
+    with open_model_file(snapshot / "m.weights.json") as file:
         assert len(file.weights) == 4
 
 
@@ -116,7 +116,7 @@ def test_link_out_of_the_folder_is_refused(tmp_path):
     (folder / SECOND).symlink_to(tmp_path / "other.h5")
 
     with pytest.raises(HostileFileError, match="a link out of its folder"):
-        read_archive(path)
+        open_model_file(path)
     assert scan(path).verdict == "unsafe"
 
 
@@ -151,7 +151,7 @@ def test_shard_that_leads_elsewhere_is_refused(tmp_path, shard):
     path = sharded(folder / "m.weights.json", SHARDS, {"/layers/dense/vars": [FIRST, shard]})
 
     with pytest.raises(HostileFileError, match="is not a file in the same folder"):
-        read_archive(path)
+        open_model_file(path)
     report = scan(path)
     assert (report.kind, report.verdict) == ("weights", "unsafe")
 
@@ -178,7 +178,7 @@ def test_invalid_map_is_refused_with_a_reason(tmp_path, weight_map, sentence):
     path = sharded(tmp_path / "m.weights.json", SHARDS, weight_map)
 
     with pytest.raises(ModelFileError, match=sentence):
-        read_archive(path)
+        open_model_file(path)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "3", "null", "{}", '{"weight_map": {}, "metadata": 3}', "{", "\xff"])
@@ -187,7 +187,7 @@ def test_json_that_is_not_a_map_is_refused(tmp_path, text):
     path.write_text(text, encoding="latin-1")
 
     with pytest.raises(ModelFileError, match="Cannot read"):
-        read_archive(path)
+        open_model_file(path)
     with pytest.raises(ModelFileError, match="Cannot read"):
         scan(path)
 
@@ -197,10 +197,10 @@ def test_oversized_map_is_refused(tmp_path):
 
     for limits, sentence in ((Limits(objects=50), "lists 100 groups"), (Limits(text_size=100), "larger than 100")):
         with pytest.raises(HostileFileError, match=sentence):
-            read_archive(path, limits)
+            open_model_file(path, limits)
     many = sharded(tmp_path / "n.weights.json", SHARDS, {f"/{number}/vars": f"n_{number}" for number in range(20)})
     with pytest.raises(HostileFileError, match="lists 20 shards, and 10 are allowed"):
-        read_archive(many, Limits(shards=10))
+        open_model_file(many, Limits(shards=10))
 
 
 def test_budget_grows_with_the_shards_and_not_with_the_map(tmp_path):
@@ -208,7 +208,7 @@ def test_budget_grows_with_the_shards_and_not_with_the_map(tmp_path):
     with (tmp_path / FIRST).open("r+b") as shard:
         shard.truncate(2**30)  # a sparse file
 
-    with read_archive(path, isolated=False) as file:
+    with open_model_file(path, isolated=False) as file:
         assert file._container.limits.memory > 3 * 2**30
 
 
@@ -216,7 +216,7 @@ def test_objects_of_all_shards_together_are_limited(tmp_path):
     path = sharded(tmp_path / "m.weights.json", SHARDS)
 
     with pytest.raises(HostileFileError, match="more than 9 groups and arrays"):
-        read_archive(path, Limits(objects=9))
+        open_model_file(path, Limits(objects=9))
 
 
 # Shards.
@@ -225,7 +225,7 @@ def test_objects_of_all_shards_together_are_limited(tmp_path):
 def test_arrays_missing_from_the_map_are_left_out_and_reported(tmp_path):
     path = sharded(tmp_path / "m.weights.json", SHARDS, {"/layers/dense/vars": [FIRST, SECOND]})
 
-    with read_archive(path) as file:
+    with open_model_file(path) as file:
         assert file.weights.paths() == ("dense/kernel", "dense/bias")
     report = scan(path)
     assert report.verdict == "unsafe"
@@ -247,7 +247,7 @@ def test_shard_that_is_not_hdf5_is_refused(tmp_path):
     (tmp_path / SECOND).write_bytes(b"not HDF5")
 
     with pytest.raises(ModelFileError, match="broken, or it is not HDF5"):
-        read_archive(path)
+        open_model_file(path)
 
 
 def test_config_in_the_attributes_of_a_shard_is_ignored(tmp_path):
@@ -255,7 +255,7 @@ def test_config_in_the_attributes_of_a_shard_is_ignored(tmp_path):
     first = weights(SHARDS[FIRST], edit=lambda file: file.attrs.update(model_config=config))
     path = sharded(tmp_path / "m.weights.json", {FIRST: first}, {"/layers/dense/vars": FIRST})
 
-    with read_archive(path) as file:
+    with open_model_file(path) as file:
         assert (file.kind, file.config) == ("weights", None)
 
 
@@ -275,4 +275,4 @@ def test_first_shard_missing_from_the_map_is_unsafe(tmp_path):
     for file in (path, folder):
         assert [finding.kind for finding in scan(file).findings if finding.severity == "unsafe"] == ["shard"]
     with pytest.raises(HostileFileError, match="Keras opens it first"):
-        read_archive(path)
+        open_model_file(path)

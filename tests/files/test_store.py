@@ -6,7 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from ramet._files import Limits, read_archive, store
+from ramet._files import Limits, open_model_file, store
 from ramet._files.store import ChildStore
 from ramet.errors import HostileFileError, OutOfBudgetError
 from tests.files.build import TINY, archive, sharded
@@ -37,7 +37,7 @@ def test_arrays_arrive_unchanged(tmp_path):
     arrays = {"layers/dense/vars/0": np.arange(8.0).reshape(4, 2), "layers/dense/vars/1": np.array([1, 2], "int8")}
     path = archive(tmp_path / "m.keras", TINY, arrays)
 
-    with read_archive(path) as file:
+    with open_model_file(path) as file:
         read = {name: file.weights.read(name) for name in file.weights.paths()}
 
     assert np.array_equal(read["d/kernel"], arrays["layers/dense/vars/0"])
@@ -51,7 +51,7 @@ def test_one_process_reads_all_shards(tmp_path, monkeypatch):
     start = ChildStore.__init__
     monkeypatch.setattr(ChildStore, "__init__", lambda self, *args: started.append(args) or start(self, *args))
 
-    with read_archive(path) as file:
+    with open_model_file(path) as file:
         assert [float(file.weights.read(name)[0]) for name in file.weights] == [1.0] * 5
 
     assert len(started) == 1
@@ -69,7 +69,7 @@ def test_memory_of_the_process_is_limited(tmp_path):
     big = {"layers/dense/vars/0": np.zeros((2**10, 2**18), "uint8")}
     path = archive(tmp_path / "m.keras", TINY, big, compression=zipfile.ZIP_DEFLATED)
 
-    with pytest.raises(OutOfBudgetError), read_archive(path, Limits(memory=2**28)) as file:
+    with pytest.raises(OutOfBudgetError), open_model_file(path, Limits(memory=2**28)) as file:
         file.weights.read("d/0")
 
 

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ramet._files import read_archive
+from ramet._files import open_model_file
 from ramet._files.comparison import diff_files
 from ramet._files.listing import ArraySpec
 from ramet._files.store import ChildStore
@@ -37,7 +37,7 @@ def diff_of(folder, before, after, **options):
     paths = folder / "a.keras", folder / "b.keras"
     archive(paths[0], arrays=before)
     archive(paths[1], arrays=after, **options)
-    with read_archive(paths[0]) as ours, read_archive(paths[1]) as theirs:
+    with open_model_file(paths[0]) as ours, open_model_file(paths[1]) as theirs:
         return diff_files(ours, theirs)
 
 

@@ -1,6 +1,6 @@
 """Read, show and scan one untrusted file."""
 
-from ramet._files import Limits, list_file, read_archive, scan
+from ramet._files import Limits, list_file, open_model_file, scan
 from ramet.errors import RametError
 
 READ = "read"
@@ -30,7 +30,7 @@ def _answer(work, path, isolated):
 
 
 def _read(path, isolated):
-    with read_archive(path, LIMITS, isolated=isolated) as file:
+    with open_model_file(path, LIMITS, isolated=isolated) as file:
         _check_text(str(list_file(file)))
         file.graph.to_json().encode()
         _check_text(str(list_file(file, weights=True)))

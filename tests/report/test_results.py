@@ -11,7 +11,7 @@ import pytest
 
 import ramet
 from ramet import edits as e
-from ramet._files import Finding, ScanReport, list_file, read_archive
+from ramet._files import Finding, ScanReport, list_file, open_model_file
 from ramet._graph import Call, Graph, Ref
 from ramet._report import preformatted
 
@@ -41,7 +41,7 @@ def results(tmp_path_factory):
     finding = Finding("unsafe", "lambda", f"code in {HOSTILE}", "runs it", "config.json", HOSTILE)
     path = tmp_path_factory.mktemp("files") / "m.keras"
     model.save(path)
-    with read_archive(path) as file:
+    with open_model_file(path) as file:
         listing = list_file(file, weights=True)
     return {
         "FileListing": listing,

@@ -3,11 +3,13 @@
 import ast
 import importlib
 import inspect
+import re
 from pathlib import Path
 
 import pytest
 
 from ramet._verify import checks as package
+from ramet._verify import verify
 from ramet._verify.checks import CHECKS, GRAPH_CHECKS
 from tests.verify.test_mutations import MUTATIONS
 
@@ -42,8 +44,16 @@ def test_every_check_fails_for_a_mutation(name):
 
     assert failing, (
         f"No mutation makes the check '{name}' fail: add one to tests/verify/test_mutations.py, "
-        f'@mutation(models.net, "{name}", at="path of the difference").'
+        f'@mutation(models.net, "{name}", at="path of the difference"). Also name the static checks that fail with it.'
     )
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_every_check_is_named_where_users_read_about_verify(name):
+    from ramet._cli.verify import COMMAND
+
+    for where, text in {"the docstring of `verify`": inspect.getdoc(verify), "_cli/verify.py": COMMAND.about}.items():
+        assert re.search(rf"\b{name}\b", text), f"Name the check '{name}' in {where}."
 
 
 def test_graph_checks_are_checks():

@@ -41,11 +41,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from ramet._cli.bounded import bounded
-    from ramet._files import read_archive
+    from ramet._files import open_model_file
 
     check_drawing(options)
     files = [options.before, options.after]
-    with bounded(files), read_archive(options.before) as before, read_archive(options.after) as after:
+    with bounded(files), open_model_file(options.before) as before, open_model_file(options.after) as after:
         diff = _compare(before, after)
         if options.json:
             print_result(diff.to_json())
@@ -140,16 +140,16 @@ def _title(given: Sequence[str]) -> Iterator[str]:
 
 def _change_text(old: str, new: str, *, color: bool) -> str:
     from ramet._cli.bounded import bounded
-    from ramet._files import list_file, read_archive
+    from ramet._files import list_file, open_model_file
 
     if os.devnull in (old, new):
         added = old == os.devnull
         path = Path(new if added else old)
-        with bounded([path]), read_archive(path) as file:
+        with bounded([path]), open_model_file(path) as file:
             text = str(list_file(file))
         return _signed(text.split("\n"), "+" if added else "-", color=color)
     files = [Path(old), Path(new)]
-    with bounded(files), read_archive(files[0]) as before, read_archive(files[1]) as after:
+    with bounded(files), open_model_file(files[0]) as before, open_model_file(files[1]) as after:
         document = _document(_compare(before, after))
         return to_ansi(document) if color else to_text(document)
 

@@ -185,9 +185,9 @@ def load_alike(paths: list[Path], options: argparse.Namespace, custom: dict[str,
 
 def load(path: Path, options: argparse.Namespace, custom: dict[str, Any]) -> Any:
     """Return the live model in a file. Call it inside `live`."""
-    from ramet._files import TORCH_OPTIMIZERS, read_archive
+    from ramet._files import TORCH_OPTIMIZERS, open_model_file
 
-    with read_archive(path) as file:
+    with open_model_file(path) as file:
         if file.kind == "weights":
             raise ModelFileError(
                 f"Cannot load '{escape(path.name)}': it contains weights, but no model.",

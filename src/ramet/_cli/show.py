@@ -27,10 +27,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from ramet._cli.bounded import bounded
-    from ramet._files import read_archive
+    from ramet._files import open_model_file
 
     check_drawing(options)
-    with bounded([options.file]), read_archive(options.file) as file:
+    with bounded([options.file]), open_model_file(options.file) as file:
         if options.json:
             print_result(_list(file, weights=options.weights).to_json())
         elif options.picture is not None:

@@ -130,7 +130,8 @@ def _edited(model: Any, edits: tuple[Edit, ...], *, seed: int | None, unsaved: b
 
     Edits are applied in two stages. First each edit changes settings of the twin's layers in place and records in
     `session.changes` what should happen to calls. Then all recorded changes are applied together, each graph once. That
-    way edits that concern the same graph do not rebuild it again and again, and no edit sees a half-changed graph.
+    way edits that concern the same graph do not rebuild it again and again, and no edit sees half-changed calls. It does
+    see the settings, dtypes and variables that earlier edits have changed.
     """
     with pause_collector(), draw_from_seed(seed), suppress_config_warnings():
         session = EditSession(model, copy_model(model))

@@ -160,7 +160,7 @@ def _find_kind(location: RecipeLocation, table: dict[str, Any], kinds: _Kinds) -
         location.at(misspelled),
         "there is no edit with this name",
         closest=near[misspelled] or sorted(kinds),
-        fix="begin with the name of an edit from ramet.edits.",
+        fix='begin with the name of an edit from ramet.edits, for example freeze = "encoder/*".',
     )
 
 

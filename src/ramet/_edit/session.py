@@ -83,7 +83,7 @@ class EditSession:
         return found
 
     def op(self, path: str) -> Any:
-        """Return the twin's op at a path."""
+        """Return the twin's op at a path. While `ramet.plan` runs, there is no twin, and it is the op of the model itself."""
         found = self._ops[path]
         self.latest = path
         return found

@@ -30,7 +30,7 @@ _OPTIMIZER = "optimizer"
 _METADATA_KEYS = ("keras_version", "date_saved", "backend")
 
 
-def read_archive(path: str | os.PathLike[str], limits: Limits | None = None, *, isolated: bool = True) -> ModelFile:
+def open_model_file(path: str | os.PathLike[str], limits: Limits | None = None, *, isolated: bool = True) -> ModelFile:
     """Open a model file as data: a `.keras` archive or folder, a `.weights.h5`, a `.weights.json` with its shards, or a `.h5`.
 
     Args:

@@ -18,7 +18,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from ramet._files import read_archive
+from ramet._files import open_model_file
 from ramet._keras import arrays_of, load_copy
 from ramet._verify.compare import Tolerance, compare_by_path, measured
 from ramet._verify.findings import Findings, NotRun
@@ -74,7 +74,7 @@ def verify_across(
                 findings.add(compare_by_path(first[1], outputs, measured(tolerance)))
                 findings.count("outputs", len(outputs))
                 checks.append(findings.check(f"{len(outputs)} outputs are as on {first[0]}, within the tolerance"))
-    with read_archive(path) as file:
+    with open_model_file(path) as file:
         graphs = file.graph, file.graph
     about = f"one file on {', '.join(backends)}, compared within {tolerance}"
     return Report(path.name, path.name, tuple(checks), about, graphs)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import keras
 
-from ramet._files import read_archive
+from ramet._files import open_model_file
 from ramet._graph import Graph
 from ramet._keras import (
     capture_model,
@@ -255,13 +255,13 @@ def _graph_of(given: Any, argument: str, seed: int, *, from_file: bool) -> Graph
     if isinstance(given, Graph):
         return given
     if from_file and is_path(given):
-        with read_archive(given) as file:
+        with open_model_file(given) as file:
             return file.graph
     with keep_name_counters(), keep_random_state():
         live = _live_model(given, argument, seed)
         if not from_file:
             return capture_model(live)
-        with saved(live, like=Path("model.keras")) as path, read_archive(path) as file:
+        with saved(live, like=Path("model.keras")) as path, open_model_file(path) as file:
             return file.graph
 
 

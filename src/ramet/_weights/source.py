@@ -11,7 +11,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from ramet._files import ModelFile, read_archive
+from ramet._files import ModelFile, open_model_file
 from ramet._graph import Graph
 from ramet._keras import structure
 from ramet._source import is_path
@@ -53,7 +53,7 @@ def open_source(source: Any, targets: list[ModelWeight], layers: dict[str, Any])
             fix="pass the model itself, or the path of its file.",
         )
     elif is_path(source):
-        with read_archive(source) as file:
+        with open_model_file(source) as file:
             yield _file_source(file, targets, layers)
     else:
         raise NotAModelError(

@@ -6,6 +6,7 @@ in `ramet._files.scanner.rules`; `ramet._files.scanner.walk` walks a file once a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -31,7 +32,8 @@ class Rule:
         name: A few words, unique among the rules: "pickled torch module".
         looks_at: What `find` is called with.
             "object": each object in a config that names a class or function, as a `ConfigValue`;
-            "text": each string in a config that is not itself a name of a class or layer, as a `ConfigValue`;
+            "text": each string in a config, as a `ConfigValue`, except names of classes and layers and the words of
+            vocabularies;
             "member": each file in an archive that Keras does not expect there, as a `Member`;
             "archive problem", "weights problem": what the readers refuse, as an `EntryProblem` or `H5Problem`.
         find: Yields the findings for one of these.
@@ -39,6 +41,8 @@ class Rule:
             the name of a file and its first bytes; otherwise a problem.
         harmless: The same kind of value, without findings of this rule. None if the rule finds everything it is shown.
         classes: For "object", the only classes to look at; empty for all.
+        in_lists: For "text", what a string in a list must contain for the rule to look at it; None for any string. A list
+            may have millions of strings.
     """
 
     name: str
@@ -47,6 +51,7 @@ class Rule:
     example: Any
     harmless: Any = None
     classes: frozenset[str] = frozenset()
+    in_lists: re.Pattern[str] | None = None
 
 
 @dataclass(slots=True, eq=False)  # not frozen: a large config has a million of them, and frozen ones take twice as long

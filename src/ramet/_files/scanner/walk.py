@@ -116,7 +116,7 @@ def apply_rules(root: ConfigValue, rules: Sequence[Rule] = RULES) -> Iterator[tu
             for finding in rule.find(part):
                 yield part, finding
         if isinstance(part.value, dict | list):
-            stack.append(part.children(plain_strings(part)))
+            stack.append(part.children(plain_strings(part, text_rules)))
 
 
 def _rules_for(subject: Subject, rules: Sequence[Rule] = RULES) -> list[Rule]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from ramet._files.scanner.finding import Finding
 from ramet._files.scanner.names import is_known_name, is_no_class_of_keras, is_python_builtin
@@ -19,7 +19,7 @@ _TOKENS = frozenset({"mask_token", "mask_value", "oov_token"})
 # judged as elsewhere.
 _GRAPH = frozenset({"inbound_nodes", "input_layers", "keras_history", "output_layers"})
 _GRAPH_DEPTH = 10
-_ADDRESS = re.compile(r"(?i)\s*(?:[a-z][a-z0-9+.-]{1,20}://|\\\\[\w.-]+\\)")
+_ADDRESS = re.compile(r"(?i:\s*(?:[a-z][a-z0-9+.-]{1,20}://|\\\\[\w.-]+\\))")
 _FILE = re.compile(r"\s*(?:/[\w.+~-]+/[^\s]|~[\w-]*/|[A-Za-z]:[\\/]|\.\.[\\/])|[^\n]{0,500}[\\/]\.\.[\\/]")
 # Settings that name a function or an object of Keras.
 _NAMES = re.compile(
@@ -31,13 +31,14 @@ _COMPILE_DEPTH = 4
 _LONGEST_NAME = 100
 
 
-def plain_strings(value: ConfigValue) -> Callable[[str], bool]:
-    """Return a test for strings in this list that no rule needs to see. There may be millions of them."""
+def plain_strings(value: ConfigValue, rules: Iterable[Rule]) -> Callable[[str], bool]:
+    """Return a test for strings in this list that none of the rules for texts looks at."""
     if value.key in _WORDS:
         return bool
     if _naming_setting(value):
         return is_known_name
-    return lambda text: _ADDRESS.match(text) is None and _FILE.match(text) is None
+    patterns = [rule.in_lists for rule in rules if rule.in_lists is not _NOTHING]
+    return lambda text: not any(pattern is None or pattern.search(text) for pattern in patterns)
 
 
 def _naming_setting(value: ConfigValue) -> str:
@@ -100,12 +101,16 @@ def _address(value: ConfigValue) -> Iterator[Finding]:
     )
 
 
+# Names of functions are found in lists under their settings; a vocabulary in a list is data.
+_NOTHING = re.compile("(?!)")
+
 FUNCTION_NAME = Rule(
     "name of a function",
     "text",
     _function_name,
     example={"class_name": "Dense", "config": {"activation": "soften"}},
     harmless={"class_name": "Dense", "config": {"activation": "relu"}},
+    in_lists=_NOTHING,
 )
 VOCABULARY_FILE = Rule(
     "vocabulary in another file",
@@ -113,6 +118,7 @@ VOCABULARY_FILE = Rule(
     _vocabulary_file,
     example={"class_name": "StringLookup", "config": {"vocabulary": "words.txt"}},
     harmless={"class_name": "StringLookup", "config": {"vocabulary": ["a", "b"]}},
+    in_lists=_NOTHING,
 )
 ADDRESS = Rule(
     "path or address",
@@ -120,4 +126,5 @@ ADDRESS = Rule(
     _address,
     example={"class_name": "Dense", "config": {"note": "https://example.org/data"}},
     harmless={"class_name": "Dense", "config": {"note": "an ordinary text"}},
+    in_lists=re.compile(rf"\A(?:{_ADDRESS.pattern}|{_FILE.pattern})"),
 )
