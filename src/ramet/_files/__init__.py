@@ -25,8 +25,8 @@ __all__ = [
     "is_known_name",
     "judge_value",
     "list_file",
-    "private_copy",
     "open_model_file",
+    "private_copy",
     "scan",
     "unsafe_file",
 ]
