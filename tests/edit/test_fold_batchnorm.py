@@ -7,8 +7,9 @@ from keras import layers
 
 import ramet
 from ramet import edits as e
-from tests.edit.expect import assert_close, assert_saved, edited, scrambled
+from tests.edit.expect import assert_close, assert_saved, edited, scrambled, value
 from tests.support.graph_models import data_for
+from tests.support.state_models import floats
 from tests.support.twins import outputs
 
 BEFORE = {
@@ -240,3 +241,27 @@ def test_outputs_stay_close_in_mixed_precision():
 
     x = data_for(model)
     assert_close(outputs(new, x), outputs(model, x), 1e-2)
+
+
+class Holder(layers.Layer):
+    """A layer that holds a layer of the graph without calling it."""
+
+    def __init__(self, held, **kwargs):
+        super().__init__(**kwargs)
+        self.held = held
+
+    def call(self, x):
+        return x
+
+
+def test_layer_that_another_layer_holds_is_folded_under_its_path_in_the_graph():
+    conv = layers.Conv2D(4, 3, use_bias=False, name="c")
+    x = keras.Input((8, 8, 3), name="x")
+    model = scrambled(keras.Model(x, layers.BatchNormalization(name="n")(conv(Holder(conv, name="h")(x))), name="m"))
+
+    plan = ramet.plan(model, e.fold_batchnorm())
+    new = ramet.edit(model, e.fold_batchnorm(), unsaved=True)
+
+    assert "folded into 'c'" in str(plan)
+    x = floats(2, 8, 8, 3)
+    np.testing.assert_allclose(value(new(x)), value(model(x)), rtol=1e-4, atol=1e-5)

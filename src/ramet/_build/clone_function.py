@@ -45,7 +45,7 @@ class Replacements:
     def replace(self, op: Any, held: Any = None) -> Steps:
         """Return the replacement of an op of the original, calling the user's function if it is the first time.
 
-        If a new wrapper holds a layer in its place, the replacement inherits the path of this held layer.
+        `held` is the layer that a new wrapper holds in its place; the replacement inherits its path.
         """
         if id(op) not in self.made:
             nested = isinstance(op, keras.Sequential) or structure.function_of(op) is not None

@@ -188,7 +188,8 @@ def _start_in_the_middle(
 ) -> dict[int, Any]:
     """Make the calls between points again, on new inputs, and return the successors of tensors by their ids.
 
-    Points are passed with their tensors. `keys` are the names that the user gave to inputs, by the id of a start tensor.
+    `starts` and `ends` are points with their tensors, and `keys` the names that the user gave to inputs, by the id of a
+    start tensor.
     """
     needed = _calls_between(twin, starts, ends)
     tensors = [tensor for _, tensor in starts]

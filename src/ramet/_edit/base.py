@@ -79,7 +79,7 @@ class Edit(abc.ABC):
                 self._store(one.name, as_selector(value))
 
     def _store(self, name: str, value: Any) -> None:
-        """Set a field of a new edit."""
+        """Set a field of this frozen edit."""
         object.__setattr__(self, name, value)
 
     @abc.abstractmethod

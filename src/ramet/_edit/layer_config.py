@@ -79,13 +79,13 @@ class LayerConfig:
 
 
 def values_in(value: object) -> Iterator[tuple[KeyPath, Any]]:
-    """Yield a value and everything inside its tables and lists, with the keys that lead to it; outer values first."""
+    """Yield a value and everything inside its tables and lists, with the keys that lead to it, in their order."""
     waiting: list[tuple[KeyPath, Any]] = [((), value)]
     while waiting:
         path, item = waiting.pop()
         yield path, item
         parts = item.items() if isinstance(item, dict) else enumerate(item) if isinstance(item, list | tuple) else ()
-        waiting += [((*path, key), part) for key, part in parts]
+        waiting += reversed([((*path, key), part) for key, part in parts])
 
 
 def objects_in(value: object) -> Iterator[tuple[KeyPath, dict[str, Any]]]:

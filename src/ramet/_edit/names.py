@@ -115,7 +115,8 @@ def check_names_found(model: Any, result: Any) -> None:
     paths = {structure.name_of(one.op): one.path for one in reversed(locations_below(model)) if one.path}
     gone = paths.keys() - {structure.name_of(one.op) for one in locations_below(result)}
     uses = uses_of_names(result) if gone else {}
-    for name in sorted(gone & uses.keys()):
+    if missing := gone & uses.keys():
+        name = min(missing)
         raise EditError(
             f"Cannot edit '{paths[name]}': {uses[name]}, and no layer has that name afterwards.",
             fix="keep a layer of that name, or change that class or function first.",

@@ -56,7 +56,8 @@ def _is_text(value: Any) -> bool:
 
 
 def _are_calls(value: Any) -> bool:
-    return all(is_integer(item) or isinstance(item, str) for item in (value if isinstance(value, list) else [value]))
+    items = value if isinstance(value, list) else [value]
+    return bool(items) and all(is_integer(item) or isinstance(item, str) for item in items)
 
 
 def _are_inputs(value: Any) -> bool:

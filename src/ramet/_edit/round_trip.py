@@ -62,7 +62,7 @@ class RoundTrip:
     differences: list[Difference] = field(default_factory=list)
 
     def lost(self, before: RoundTrip, *, flags: bool = False) -> list[Difference]:
-        """Return the differences, or instead those of flags, that did not exist before the edit."""
+        """Return the differences that did not exist before the edit: those of flags if `flags`, otherwise all others."""
         known = set(before.differences)
         return [one for one in self.differences if one.is_flag is flags and one not in known]
 

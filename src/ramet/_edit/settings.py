@@ -129,10 +129,11 @@ def _weight_fit(session: EditSession, layer: Any, changed: Any, policy: str, set
 
     def fit(old: Any, new: Any, path: str) -> Any:
         shape, wanted = tuple(old.shape), tuple(new.shape)
-        value = fresh_value(old, new, path)
         if shape == wanted:
-            return value
-        if policy != "fresh":
+            return fresh_value(old, new, path)
+        if policy == "fresh":
+            value = fresh_value(old, new, path)
+        else:
             before, after = owners.get(id(old), (None, None))
             blocks: dict[int, int] = {}
             offsets: dict[int, int] = {}

@@ -70,7 +70,7 @@ def _objects_of(op: Any) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _as_in_a_file() -> Iterator[None]:
-    """Make objects that occur twice in a config one object. Warnings about lambdas are about files that users write."""
+    """Make objects that occur twice in a config one object. Suppress warnings about lambdas, which are meant for users."""
     with _SAVING["ObjectSharingScope"](), warnings.catch_warnings(action="ignore"):
         yield
 

@@ -57,7 +57,7 @@ def keep_random_state() -> Iterator[None]:
 
 @contextlib.contextmanager
 def draw_from_seed(seed: int | None) -> Iterator[None]:
-    """Draw everything inside from one seed, whichever generator is used, and restore them; None changes nothing."""
+    """Draw everything inside from one seed, whichever generator is used, and restore all generators; None changes nothing."""
     if seed is None:
         yield
         return

@@ -143,8 +143,9 @@ def has_its_own_call(model: Any) -> bool:
 
 def _inherits_from_keras(model: Any, method: str) -> bool:
     """Return whether a method is the one of Keras' classes of models."""
-    definer = next(base for base in type(model).__mro__ if method in base.__dict__)
-    return definer.__module__.startswith("keras.src.models")
+    found = inspect.getattr_static(type(model), method)
+    of_keras = [base for base in type(model).__mro__ if base.__module__.startswith("keras.src.models")]
+    return any(base.__dict__.get(method) is found for base in of_keras)
 
 
 def saves_its_calls(model: Any) -> bool:

@@ -121,7 +121,10 @@ def _fold_into_next(layer: Any, scale: Any, shift: Any) -> None:
 
 
 def _find_partner(path: str, norm: Any, session: EditSession, used: set[str]) -> tuple[str, str] | str:
-    """Return the path of the layer to fold a normalization into, and if it is before or after it; or why there is none."""
+    """Return the path of the layer to fold a normalization into, and whether it comes "before" or "after" it.
+
+    If there is none, return the reason instead.
+    """
     calls = list(session.calls(path).values())
     function = structure.function_of(session.holder(path))
     if function is None:
@@ -136,22 +139,27 @@ def _find_partner(path: str, norm: Any, session: EditSession, used: set[str]) ->
     if call.arguments.kwargs.get("mask") is not None:
         return "it is called with a mask"
     previous = structure.producing_call(call.input_tensors[0])
-    reason = _objection_to_previous(norm, call, previous, function, session, used)
+    reason = _objection_to_previous(path, norm, call, previous, function, session, used)
     if reason is None:
-        return session.path_of(previous.operation), "before"
+        return _beside(path, previous.operation), "before"
     following = _only_consumer(call, function)
-    other = following if isinstance(following, str) else _objection_to_next(norm, following, session, used)
-    return f"{reason}; {other}" if other else (session.path_of(following.operation), "after")
+    other = following if isinstance(following, str) else _objection_to_next(path, norm, following, session, used)
+    return f"{reason}; {other}" if other else (_beside(path, following.operation), "after")
+
+
+def _beside(path: str, op: Any) -> str:
+    """Return the path of an op in the graph that contains the op at a path. Other layers may hold it under other paths."""
+    return f"{path.rpartition('/')[0]}/{structure.name_of(op)}".lstrip("/")
 
 
 def _objection_to_previous(
-    norm: Any, call: Any, previous: Any, function: Any, session: EditSession, used: set[str]
+    path: str, norm: Any, call: Any, previous: Any, function: Any, session: EditSession, used: set[str]
 ) -> str | None:
     """Return why the normalization cannot be folded into the layer before it, or None."""
     if previous is None or previous.is_input:
         return "before it is an input"
     layer = previous.operation
-    reason = _objection(layer, norm, session, used)
+    reason = _objection(_beside(path, layer), layer, norm, session, used)
     if reason:
         return f"before it, {reason}"
     if not is_linear(layer.activation):
@@ -164,10 +172,10 @@ def _objection_to_previous(
     return f"before it, {consumer}" if isinstance(consumer, str) else None
 
 
-def _objection_to_next(norm: Any, following: Any, session: EditSession, used: set[str]) -> str | None:
+def _objection_to_next(path: str, norm: Any, following: Any, session: EditSession, used: set[str]) -> str | None:
     """Return why the normalization cannot be folded into the layer after it, or None."""
     layer = following.operation
-    reason = _objection(layer, norm, session, used)
+    reason = _objection(_beside(path, layer), layer, norm, session, used)
     if reason:
         return f"after it, {reason}"
     if _channel_axis(layer) != _norm_axis(norm, following):
@@ -179,11 +187,10 @@ def _objection_to_next(norm: Any, following: Any, session: EditSession, used: se
     return None
 
 
-def _objection(layer: Any, norm: Any, session: EditSession, used: set[str]) -> str | None:
-    """Return why no normalization can be folded into a layer, or None."""
+def _objection(path: str, layer: Any, norm: Any, session: EditSession, used: set[str]) -> str | None:
+    """Return why no normalization can be folded into the layer at a path, or None."""
     if type(layer) not in _SUPPORTED:
         return f"'{layer.name}' is a {type(layer).__name__}"
-    path = session.path_of(layer)
     if path in used:
         return f"another normalization is already folded into '{layer.name}'"
     if len(session.calls(path)) != 1:
