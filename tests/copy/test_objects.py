@@ -4,8 +4,9 @@ import functools
 import io
 import random
 import sys
+import types
 import weakref
-from collections import OrderedDict
+from collections import Counter, OrderedDict, defaultdict
 
 import keras
 import numpy as np
@@ -273,3 +274,102 @@ def test_tuples_of_frozen_sets_in_many_layers_are_copied():
     twin = twin_of(model)
 
     assert extras(twin) == [(frozenset({layer}), layer.name, 7) for layer in twin.layers[1:]]
+
+
+class Tagged(frozenset):
+    """A frozenset whose instances have attributes."""
+
+
+def test_frozenset_with_attributes_is_copied_once_with_them():
+    value = Tagged(["a"])
+    value.tag, value.me = [], value
+
+    twin = through({"first": value, "again": [value]})
+
+    assert twin["first"] is twin["again"][0]
+    assert twin["first"] == {"a"}
+    assert twin["first"].tag is not value.tag
+    assert twin["first"].me is twin["first"]
+
+
+def test_frozensets_with_attributes_may_form_a_long_chain():
+    first = last = types.SimpleNamespace()
+    for _ in range(3000):
+        last.tags = Tagged(["a"])
+        last.tags.next = last = types.SimpleNamespace()
+
+    twin, length = through(first), 0
+    while hasattr(twin, "tags"):
+        twin, length = twin.tags.next, length + 1
+
+    assert length == 3000
+
+
+class HashedByFriends:
+    """An object whose hash follows from a weak container."""
+
+    def __init__(self, friends):
+        self.friends = friends
+
+    def __hash__(self):
+        return len(self.friends)
+
+    def __eq__(self, other):
+        return isinstance(other, HashedByFriends) and len(self.friends) == len(other.friends)
+
+
+@pytest.mark.parametrize("container", [lambda key: {key: 1}, lambda key: {key}, lambda key: OrderedDict({key: 1})])
+def test_key_that_hashes_by_a_weak_container_is_found_in_the_twin(container):
+    friend = layers.Dense(1)
+
+    twin = through([friend, container(HashedByFriends(weakref.WeakSet([friend])))])
+
+    (key,) = twin[1]
+    assert key in twin[1]
+    assert list(key.friends) == [twin[0]]
+
+
+class Counted:
+    """An object that is made again from its argument, which it reads at once."""
+
+    def __init__(self, items):
+        self.items, self.count = items, len(items)
+
+    def __reduce__(self):
+        return Counted, (self.items,)
+
+
+@pytest.mark.parametrize("cls", [Counter, OrderedDict, functools.partial(defaultdict, int), type("Own", (dict,), {})])
+def test_dict_is_complete_when_a_copy_protocol_receives_it(cls):
+    items = cls()
+    items["a"] = 1
+
+    twin = through(Counted(items))
+
+    assert twin.count == 1
+    assert twin.items == items
+
+
+class Scaled(layers.Layer):
+    """A layer with a method that something else is bound to."""
+
+    def scale(self):
+        return 3
+
+
+class MadeBy:
+    """An object that is made again by a closure."""
+
+    def __init__(self, make, value):
+        self.make, self.value = make, value
+
+    def __reduce__(self):
+        return self.make, (2,)
+
+
+def test_closure_over_a_method_is_complete_when_a_copy_protocol_calls_it():
+    layer = Scaled()
+    scale = layer.scale
+    layer.__dict__["held"] = MadeBy(lambda value: MadeBy(None, value * scale()), 6)
+
+    assert ramet.clone(layer).held.value == 6

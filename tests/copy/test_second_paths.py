@@ -169,11 +169,11 @@ SHORT_LIVED = {
 def test_container_reached_from_a_temporary_object_is_found_again(short_lived):
     copier, holder = Copier(rule_for), Holder([1])
     found = copier.copy(SHORT_LIVED[short_lived](holder.held))
-    copier.fill_waiting()
+    copier.run()
     gc.collect()
 
     twin = copier.copy(holder)
-    copier.fill_waiting()
+    copier.run()
 
     held = found.held if isinstance(found, Holder) else next(iter(found.values() if isinstance(found, dict) else found))
     assert twin.held is held
@@ -182,7 +182,7 @@ def test_container_reached_from_a_temporary_object_is_found_again(short_lived):
 def test_container_that_was_set_aside_is_found():
     copier, holder = Copier(rule_for), Holder([1])
     twin = copier.copy(holder)
-    copier.fill_waiting()
+    copier.run()
 
     assert len(copier.memo) == 2
     assert copier.known([holder, holder.held, []]) == [twin, twin.held]

@@ -256,6 +256,7 @@ class Holder(layers.Layer):
 
 def test_layer_that_another_layer_holds_is_folded_under_its_path_in_the_graph():
     conv = layers.Conv2D(4, 3, use_bias=False, name="c")
+    conv.build((None, 8, 8, 3))
     x = keras.Input((8, 8, 3), name="x")
     model = scrambled(keras.Model(x, layers.BatchNormalization(name="n")(conv(Holder(conv, name="h")(x))), name="m"))
 

@@ -43,10 +43,16 @@ are_atoms = ATOMS.issuperset
 def are_constant(values: Iterable[Any]) -> bool:
     """Return whether no value can change: atoms, small ints, and tuples of these."""
     for value in values:
-        for item in value if type(value) is tuple else (value,):
-            if type(item) not in ATOMS and (type(item) is not int or item >= SMALLEST_ID):
-                return False
+        kind = type(value)
+        if kind in ATOMS or (kind is int and value < SMALLEST_ID):
+            continue
+        if kind is not tuple or not all(type(item) in ATOMS or _is_small(item) for item in value):
+            return False
     return True
+
+
+def _is_small(value: Any) -> bool:
+    return type(value) is int and value < SMALLEST_ID
 
 
 # The flag of classes that are created at run time. Others are builtin; their instances have no attributes.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ramet._copy.atoms import ATOMS, HEAP_TYPE, SMALLEST_ID
@@ -54,6 +54,9 @@ def hides_attributes(cls: type) -> bool:
     return found is not None and type(found) is not types.GetSetDescriptorType
 
 
+_NONE: dict[str, Any] = {}
+
+
 class FillLater:
     """Handler of an attribute that the finish step sets. The name is reserved now, so that attributes keep their order."""
 
@@ -83,7 +86,7 @@ class EmptyContainer:
     def fresh(self, value: Any, copier: Copier) -> Any:
         """Return a new empty container, even if a twin already exists."""
         new = copier.memo[id(value)] = self.base.__new__(type(value))
-        for name, part in getattr(value, "__dict__", {}).items():
+        for name, part in getattr(value, "__dict__", _NONE).items():
             object.__setattr__(new, name, [] if name in self.kept_empty else copier.copy(part))
         return new
 
@@ -104,35 +107,45 @@ Handler: TypeAlias = "Callable[[Any, dict[str, Any], str, Any, Copier], None]"
 Put = Callable[[Any, Any], None]
 
 
-def replace_values(
-    values: dict[Any, Any],
-    put: Put,
-    copier: Copier,
-    *,
-    handled: Container[str] = (),
-    foreign_id: str | None = names.FOREIGN_ID,
-) -> None:
+def replace_values(values: dict[Any, Any], put: Put, copier: Copier) -> None:
     """Replace the values of the original in a dict by their twins.
 
     Args:
         values: A plain dict that belongs to the twin.
         put: Sets a value in the twin itself, for ids that are known only in the finish step.
         copier: The walk.
-        handled: The keys of values that stay.
-        foreign_id: The key of an int that is never the id of an object.
     """
     rules = copier.rules
-    waiting = [(name, value) for name, value in values.items() if type(value) not in ATOMS and name not in handled]
-    for name, value in waiting:
+    for name, value in [(name, value) for name, value in values.items() if type(value) not in ATOMS]:
         new = copier.find(value, MISSING)
         if new is MISSING:
             kind = type(value)
             if kind is int:
-                if value >= SMALLEST_ID and name != foreign_id:
+                if value >= SMALLEST_ID and name != names.FOREIGN_ID:
                     copier.replace_id_later(functools.partial(put, name), value)
                 continue
             new = rules[kind].copy(value, copier)
         values[name] = new
+
+
+def replace_attributes(old: Any, target: dict[str, Any], handlers: dict[str, Handler], copier: Copier) -> None:
+    """Replace attribute values like `replace_values`, with handlers for attributes that are not simply copied."""
+    waiting = [(name, value) for name, value in target.items() if type(value) not in ATOMS]
+    waiting += [(name, target[name]) for name in handlers if type(target.get(name, waiting)) in ATOMS]
+    rules = copier.rules
+    for name, value in waiting:
+        if name in handlers:
+            handlers[name](old, target, name, value, copier)
+            continue
+        new = copier.find(value, MISSING)
+        if new is MISSING:
+            kind = type(value)
+            if kind is int:
+                if value >= SMALLEST_ID:
+                    copier.replace_id_later(functools.partial(target.__setitem__, name), value)
+                continue
+            new = rules[kind].copy(value, copier)
+        target[name] = new
 
 
 def copy_attributes(old: Any, new: Any, copier: Copier) -> None:
@@ -219,10 +232,7 @@ class AttributesRule(ShellRule):
         if source:
             target = new.__dict__
             target.update(source)  # a single step, because other threads may call the model at the same time
-            replace_values(target, target.__setitem__, copier, handled=self.handlers, foreign_id=None)
-            for name, handler in self.handlers.items():
-                if name in target:
-                    handler(old, target, name, target[name], copier)
+            replace_attributes(old, target, self.handlers, copier)
         copy_slots(old, new, self.slots, copier)
         if self.wants_after:
             copier.filled[self].append((old, new))

@@ -16,7 +16,7 @@ from typing import Any
 from ramet._copy.atoms import ATOMS, SMALLEST_ID, are_atoms
 from ramet._copy.attributes import copy_attributes, copy_known_attributes, copy_slots, replace_values
 from ramet._copy.copier import Copier
-from ramet._copy.rule import MISSING, AssemblyRule, CopyRule, ShellRule
+from ramet._copy.rule import MISSING, AssemblyRule, ShellRule
 
 
 def copy_items(old: list[Any], new: Any, copier: Copier) -> None:
@@ -92,43 +92,71 @@ def hashes_by_identity(key: Any) -> bool:
     return getattr(type(key), "__hash__", None) is object.__hash__
 
 
-def has_final_hash(key: Any, copier: Copier) -> bool:
-    """Return whether the twin of a key can be hashed already. An int may still turn out to be an id."""
-    if type(key) is int:
-        return bool(key < SMALLEST_ID)
-    return type(key) in ATOMS or hashes_by_identity(key) or copier.copy(key) is key
+def plain_items(old: Any) -> dict[Any, Any]:
+    """Return the items of a dict, bypassing overridden methods: `dict.copy` uses the `__iter__` of a subclass."""
+    return dict.copy(old) if type(old).__iter__ is dict.__iter__ else dict(dict.items(old))
 
 
 class DictRule(ShellRule):
     """A dict or a subclass of it (`defaultdict`, `Counter`, Keras' tracked dicts). Keys are copied as well."""
 
     form = "dict subclass"
-    put: Any = staticmethod(dict.__setitem__)  # sets one item, bypassing overridden methods
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        new = copier.memo[id(old)] = self.start(old, copier)
+        items = plain_items(old)
+        if (
+            are_atoms(map(type, items.values()))
+            and are_atoms(map(type, items))
+            and copy_known_attributes(old, new, copier)
+        ):
+            self.put_all(new, items)
+        else:
+            copier.todo.append((self, old, new))
+        return new
 
     def start(self, old: Any, copier: Copier) -> Any:
         return dict.__new__(type(old))
 
     def items(self, old: Any) -> dict[Any, Any]:
-        """Return the items as a plain dict, bypassing overridden methods: `dict.copy` uses the `__iter__` of a subclass."""
-        return dict.copy(old) if type(old).__iter__ is dict.__iter__ else dict(dict.items(old))
+        """Return the items as a plain dict."""
+        return plain_items(old)
+
+    def put(self, new: Any, key: Any, value: Any) -> None:
+        """Set one item, bypassing overridden methods."""
+        dict.__setitem__(new, key, value)
+
+    def put_all(self, new: Any, items: dict[Any, Any]) -> None:
+        """Set all items, bypassing overridden methods."""
+        dict.update(new, items)
 
     def fill(self, old: Any, new: Any, copier: Copier) -> None:
         copy_attributes(old, new, copier)
         items = self.items(old)
         if not are_atoms(map(type, items)):
-            if not all(has_final_hash(key, copier) for key in items):
+            if not all(self._can_be_hashed(key, copier) for key in items):
                 # Keys that hash by content, and ints that may be ids, wait until everything is filled.
-                for pair in items.items():
-                    copier.copy_each(pair)
-                copier.finishers.append(lambda copier: self._put_twins(items, new, copier))
+                for key, value in items.items():
+                    copier.copy(key)
+                    copier.copy(value)
+                copier.late.append((self, old, new))
                 return
             items = {copier.copy(key): value for key, value in items.items()}
         replace_values(items, functools.partial(self.put, new), copier)
-        for key, value in items.items():
-            self.put(new, key, value)
+        self.put_all(new, items)
 
-    def _put_twins(self, items: dict[Any, Any], new: Any, copier: Copier) -> None:
-        for key, value in items.items():
+    def _can_be_hashed(self, key: Any, copier: Copier) -> bool:
+        """Return whether the twin of a key is known, or its hash does not depend on its contents."""
+        if type(key) is int:
+            return bool(key < SMALLEST_ID)
+        return type(key) in ATOMS or hashes_by_identity(key) or copier.copy(key) is key
+
+    def fill_late(self, old: Any, new: Any, copier: Copier) -> None:
+        """Fill a dict whose keys could not be hashed, or may be ids, before everything else was copied."""
+        copier.finishers.append(lambda copier: self._fill_by_identity(old, new, copier))
+
+    def _fill_by_identity(self, old: Any, new: Any, copier: Copier) -> None:
+        for key, value in self.items(old).items():
             self.put(new, copier.copy(key), copier.copy(value))
 
 
@@ -168,27 +196,36 @@ class OrderedDictRule(DictRule):
     """An `OrderedDict`. It keeps a separate list of its order that only its own methods update."""
 
     form = "ordered dict"
-    put = staticmethod(collections.OrderedDict.__setitem__)
 
     def copy(self, old: Any, copier: Copier) -> Any:
         new = copier.memo[id(old)] = collections.OrderedDict.__new__(type(old))
-        if dict.__len__(old) or getattr(old, "__dict__", None):
+        if dict.__len__(old) or not copy_known_attributes(old, new, copier):
             copier.todo.append((self, old, new))
         return new
 
     def items(self, old: Any) -> dict[Any, Any]:
         return dict(list(collections.OrderedDict.items(old)))
 
+    def put(self, new: Any, key: Any, value: Any) -> None:
+        collections.OrderedDict.__setitem__(new, key, value)
+
+    def put_all(self, new: Any, items: dict[Any, Any]) -> None:
+        for key, value in items.items():
+            collections.OrderedDict.__setitem__(new, key, value)
+
 
 class MappingProxyRule(AssemblyRule):
     """A read-only view of a dict: a view of the twin's dict."""
 
     def parts(self, old: Any, copier: Copier) -> Iterable[Any]:
-        # There is no other way to get the mapping behind the view: `|` would copy it.
-        return gc.get_referents(old)
+        return [self._target(old)]
 
     def make(self, old: Any, copier: Copier) -> Any:
-        return types.MappingProxyType(copier.copy(gc.get_referents(old)[0]))
+        return types.MappingProxyType(copier.copy(self._target(old)))
+
+    def _target(self, old: Any) -> Any:
+        # There is no other way to get the mapping behind the view: `|` would copy it.
+        return gc.get_referents(old)[0]
 
 
 class SetRule(ShellRule):
@@ -205,49 +242,64 @@ class SetRule(ShellRule):
             copier.todo.append((self, old, new))
         return new
 
+    def start(self, old: Any, copier: Copier) -> Any:
+        return set.__new__(type(old))
+
     def fill(self, old: Any, new: Any, copier: Copier) -> None:
         copy_attributes(old, new, copier)
-        items = list(set().union(old))  # bypasses an overridden `__iter__`
-        twins = copier.copy_each(items)
-        if all(has_final_hash(item, copier) for item in items):
-            set.update(new, twins)
+        items = list(set().union(old))
+        waits = False
+        for item in items:
+            kind = type(item)
+            if kind is int:
+                waits = waits or item >= SMALLEST_ID
+            elif kind not in ATOMS:
+                twin = copier.copy(item)
+                waits = waits or not (twin is item or hashes_by_identity(item))
+        if waits:
+            copier.late.append((self, old, new))
         else:
-            copier.finishers.append(lambda copier: set.update(new, copier.copy_each(items)))
+            set.update(new, [copier.copy(item) for item in items])
+
+    def fill_late(self, old: Any, new: Any, copier: Copier) -> None:
+        """Fill a set with items that hash by content, or with ints that may be ids."""
+        items = list(set().union(old))
+        copier.finishers.append(lambda copier: set.update(new, [copier.copy(item) for item in items]))
 
 
-class FrozenRule(AssemblyRule):
-    """A frozenset, a tuple or a subclass of one. Shared if none of its items changed."""
-
-    base: Any = frozenset
+class FrozenSetRule(AssemblyRule):
+    """A frozenset or a subclass of it."""
 
     def parts(self, old: Any, copier: Copier) -> Iterable[Any]:
-        return list(self.base.__iter__(old))
+        return list(frozenset.__iter__(old))
 
     def make(self, old: Any, copier: Copier) -> Any:
-        items = copier.copy_each(list(self.base.__iter__(old)))
+        items = [copier.copy(item) for item in frozenset.__iter__(old)]
         copier.frozen_ids.update(item for item in items if type(item) is int and item >= SMALLEST_ID)
-        same = all(twin is item for twin, item in zip(items, self.base.__iter__(old), strict=True))
-        if same and not getattr(old, "__dict__", None):
+        is_same = all(twin is item for twin, item in zip(items, frozenset.__iter__(old), strict=True))
+        if is_same and not getattr(old, "__dict__", None):
             return old
-        if self.base is frozenset and not all(map(hashes_by_identity, items)):
+        if not is_same and not all(map(hashes_by_identity, items)):
             copier.fill_waiting()
-        new = self.base.__new__(type(old), items)
+        new = copier.memo[id(old)] = frozenset.__new__(
+            type(old), items
+        )  # known already: an attribute may lead back here
         copy_attributes(old, new, copier)
         return new
 
     def shares(self, old: Any, copier: Copier) -> bool:
-        return not getattr(old, "__dict__", None) and all(map(copier.shares, self.base.__iter__(old)))
+        return not getattr(old, "__dict__", None) and all(copier.shares(item) for item in frozenset.__iter__(old))
 
 
-class TupleRule(FrozenRule):
-    """A tuple or a subclass of it, such as a named tuple."""
+class TupleRule(AssemblyRule):
+    """A tuple or a subclass of it, such as a named tuple. Shared if none of its items changed."""
 
     form = "tuple"
-    base = tuple
 
     def copy(self, old: Any, copier: Copier) -> Any:
         if type(old) is not tuple:
             return copier.assemble(old)
+        memo, rules = copier.memo, copier.rules
         items = []
         changed = False
         for item in old:
@@ -255,7 +307,7 @@ class TupleRule(FrozenRule):
             if kind not in ATOMS and (kind is not int or item >= SMALLEST_ID):
                 twin = copier.find(item, MISSING)
                 if twin is MISSING:
-                    rule = copier.rules[kind]
+                    rule = rules[kind]
                     if rule.is_assembly or kind is int:
                         return copier.assemble(old)  # which does not recurse
                     twin = rule.copy(item, copier)
@@ -263,15 +315,39 @@ class TupleRule(FrozenRule):
                     changed = True
                     item = twin
             items.append(item)
-        new = copier.memo[id(old)] = tuple(items) if changed else old
+        new = memo[id(old)] = tuple(items) if changed else old
         copier.kept_alive.append(old)
         return new
+
+    def parts(self, old: Any, copier: Copier) -> Iterable[Any]:
+        return [item for item in tuple.__iter__(old) if type(item) not in ATOMS]
+
+    def make(self, old: Any, copier: Copier) -> Any:
+        copy = copier.copy
+        changed = False
+        items = []
+        for item in tuple.__iter__(old):
+            twin = item if type(item) in ATOMS or (type(item) is int and item < SMALLEST_ID) else copy(item)
+            if twin is item and type(item) is int and item >= SMALLEST_ID:
+                copier.frozen_ids.add(item)
+            changed = changed or twin is not item
+            items.append(twin)
+        if not changed and not getattr(old, "__dict__", None):
+            return old
+        new = tuple.__new__(type(old), items)
+        copy_attributes(old, new, copier)
+        return new
+
+    def shares(self, old: Any, copier: Copier) -> bool:
+        return not getattr(old, "__dict__", None) and all(
+            type(item) in ATOMS or copier.shares(item) for item in tuple.__iter__(old)
+        )
 
 
 class SlottedRule(ShellRule):
     """A mutable container of a class with `__slots__`: copied like its base class; its slots are filled later."""
 
-    def __init__(self, rule: CopyRule, slots: list[str]) -> None:
+    def __init__(self, rule: Any, slots: list[str]) -> None:
         self.rule = rule
         self.slots = slots
 
@@ -284,19 +360,23 @@ class SlottedRule(ShellRule):
         copy_slots(old, new, self.slots, copier)
 
 
-CONTAINER_RULES: dict[type, CopyRule] = {
+CONTAINER_RULES: dict[type, Any] = {
     list: PlainListRule(),
+    collections.OrderedDict: OrderedDictRule(),
+    tuple: TupleRule(),
     dict: PlainDictRule(),
+    set: SetRule(),
+    frozenset: FrozenSetRule(),
     types.MappingProxyType: MappingProxyRule(),
 }
 # The first base class that matches decides.
-CONTAINER_BASES: tuple[tuple[type, CopyRule], ...] = (
+CONTAINER_BASES: tuple[tuple[type, Any], ...] = (
     (collections.OrderedDict, OrderedDictRule()),
     (collections.defaultdict, DefaultDictRule()),
     (dict, DictRule()),
     (list, ListRule()),
     (set, SetRule()),
     (tuple, TupleRule()),
-    (frozenset, FrozenRule()),
+    (frozenset, FrozenSetRule()),
     (collections.deque, DequeRule()),
 )

@@ -11,7 +11,8 @@ from typing import Any
 
 from ramet._copy._compiled import uses_compiled_walk
 from ramet._copy.atoms import ATOMS, SMALLEST_ID
-from ramet._copy.rule import MISSING, CopyRule, RefusalError, ShellRule, ValuesChangedError
+from ramet._copy.refusal import RefusalError, ValuesChangedError
+from ramet._copy.rule import MISSING, CopyRule, ShellRule
 from ramet.errors import RametError
 
 if uses_compiled_walk():
@@ -25,6 +26,7 @@ class Copier(Walk):
 
     def __init__(self, rule_for: Callable[[type], CopyRule]) -> None:
         super().__init__(rule_for)
+        self.late: list[tuple[Any, Any, Any]] = []
         self.finishers: list[Callable[[Copier], None]] = []
         self.tables: defaultdict[str, dict[int, Any]] = defaultdict(dict)  # caches of the rules: topic -> id -> value
         self.forced: set[int] = set()  # ids of functions to copy although they looked stateless
@@ -41,14 +43,17 @@ class Copier(Walk):
 
     def share(self, old: Any) -> None:
         """Let the twin use this object itself from now on."""
-        self.remember(old, old)
+        self.memo[id(old)] = old
+        self.kept_alive.append(old)
         self.has_requests = True
 
-    def remember(self, old: Any, new: Any) -> Any:
-        """Make `new` the twin of `old`, which is kept alive, and return it."""
-        self.memo[id(old)] = new
-        self.kept_alive.append(old)
-        return new
+    def run(self) -> None:
+        """Fill all waiting shells, then everything that had to wait for them."""
+        self.fill_waiting()
+        while self.late:
+            rule, old, new = self.late.pop(0)
+            rule.fill_late(old, new, self)
+            self.fill_waiting()
 
     def fill_waiting(self) -> None:
         """Fill all waiting shells."""
@@ -68,7 +73,7 @@ class Copier(Walk):
 
     def fill_reached(self, root: Any) -> None:
         """Fill the twins of everything reachable from `root`, except those that hold an object still being made."""
-        if type(root) in ATOMS:
+        if type(root) in ATOMS or isinstance(root, type):
             return
         while ids := self._fillable(root):
             self.fill_these(ids)
@@ -79,14 +84,14 @@ class Copier(Walk):
             return set()
 
         def enters(part: Any) -> bool:
-            if id(part) in self._in_progress:
-                return False
-            # A twin that does not wait has its parts already. An assembly may still have parts that wait.
-            is_known = self.find(part, MISSING) is not MISSING
-            return id(part) in waiting or not is_known or self.rules[type(part)].is_assembly
+            return id(part) not in self._in_progress and (id(part) in waiting or not self._is_filled(part))
 
         found = [part for part in itertools.chain([root], reached(root, enters)) if id(part) in waiting]
         return {id(part) for part in found if not self._holds_unfinished(part)}
+
+    def _is_filled(self, old: Any) -> bool:
+        """Return whether the twin of `old` already has its parts. An assembly may still have parts that wait."""
+        return self.find(old, MISSING) is not MISSING and not self.rules[type(old)].is_assembly
 
     def _holds_unfinished(self, old: Any) -> bool:
         """Return whether filling the twin of `old` would need an object that foreign code is still making.
@@ -137,9 +142,14 @@ class Copier(Walk):
                 if waiting:
                     stack.extend(waiting)
                     continue
-            self.remember(old, rule.make(old, self))
+            memo[id(old)] = rule.make(old, self)
+            self.kept_alive.append(old)
             stack.pop()
         return memo[id(root)]
+
+    def id_of_twin(self, value: Any) -> Any:
+        """Return the id of the twin if `value` is the id of a copied object, and `value` otherwise."""
+        return id(self.memo[value]) if type(value) is int and value in self.memo else value
 
     def replace_id_later(self, put: Callable[[Any], None], value: Any) -> None:
         """Let the finish step call `put` with the id of the twin, if `value` turns out to be the id of a copied object."""

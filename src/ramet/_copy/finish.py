@@ -8,6 +8,7 @@ ids can be translated, so this is a separate step.
 from __future__ import annotations
 
 import hashlib
+import random
 from typing import Any
 
 import keras
@@ -47,16 +48,22 @@ def _call_shared_ops(copier: Copier, positions: dict[int, int]) -> None:
     Keras traverses a graph by the calls that ops list. Without them, the twin could be called but not saved
     or cut.
     """
-    originals = {id(new): old for old, new in copier.records["tensors"]}
     for old_call, new_call in copier.records["calls"]:
         op = new_call.operation
         if op is old_call.operation and op is not None:
             positions[id(new_call)] = len(calls.inbound(op))
             calls.put(getattr(op, names.INBOUND), [new_call])
         for tensor in new_call.input_tensors:
-            found = calls.history(originals.get(id(tensor), tensor))
+            found = calls.history(_original(tensor, copier))
             if found is not None and copier.find(found[0]) is found[0]:
                 calls.put(getattr(found[0], names.OUTBOUND), [new_call])
+
+
+def _original(tensor: Any, copier: Copier) -> Any:
+    originals = copier.tables["originals"]
+    if not originals:
+        originals.update((id(new), old) for old, new in copier.records["tensors"])
+    return originals.get(id(tensor), tensor)
 
 
 def _name_calls(copier: Copier, positions: dict[int, int]) -> None:
@@ -167,13 +174,15 @@ def _apply(generator: Any, owner: Any, seed: int) -> None:
         if isinstance(generator.__dict__.get("seed"), int):
             generator.__dict__["seed"] = seed
             generator.__dict__[names.INIT_SEED] = seed
+    elif isinstance(generator, random.Random):
+        generator.seed(seed)
     elif hasattr(generator, "manual_seed"):  # torch
         generator.manual_seed(seed)
     elif hasattr(generator, "reset_from_seed"):  # TensorFlow
         generator.reset_from_seed(seed)
     elif hasattr(generator, "bit_generator"):  # NumPy
         generator.bit_generator.state = type(generator.bit_generator)(seed).state
-    else:  # Python, and NumPy's `RandomState`
+    else:
         generator.seed(seed)
 
 

@@ -10,13 +10,13 @@ import dis
 import functools
 import sys
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from ramet._copy.atoms import ATOMS, are_constant, is_from_library
 from ramet._copy.attributes import copy_attributes, copy_known_attributes
 from ramet._copy.copier import Copier
-from ramet._copy.rule import MISSING, AssemblyRule, CopyRule, ShareSomeRule, ShellRule
+from ramet._copy.rule import MISSING, AssemblyRule, CopyRule, ShellRule
 
 
 def is_importable(value: Any) -> bool:
@@ -31,13 +31,15 @@ def is_importable(value: Any) -> bool:
     return found is value
 
 
-def closure_contents(function: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the names and contents of the cells of a closure that are not empty."""
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+def cell_contents(function: Any) -> list[Any]:
+    """Return the contents of the cells of a closure that are not empty."""
+    contents = []
+    for cell in function.__closure__ or ():
         try:
-            yield name, cell.cell_contents
+            contents.append(cell.cell_contents)
         except ValueError:  # an empty cell
             continue
+    return contents
 
 
 @functools.lru_cache(maxsize=4096)
@@ -61,7 +63,7 @@ def rebinds_its_closure(code: types.CodeType) -> bool:
 def function_parts(function: Any) -> list[Any]:
     """Return everything a function holds besides its code and globals."""
     return [
-        *(value for _, value in closure_contents(function)),
+        *cell_contents(function),
         *(function.__defaults__ or ()),
         *(function.__kwdefaults__ or {}).values(),
         *function.__dict__.values(),
@@ -79,10 +81,13 @@ class FunctionRule(CopyRule):
     form = "function"
 
     def copy(self, old: Any, copier: Copier) -> Any:
-        is_empty = holds_nothing(old)
-        if not (is_empty and is_from_library(old)):
-            copier.records["functions"].append(old)  # it may still read globals
-        if is_empty or (id(old) not in copier.forced and not reaches_state(old, copier)):
+        if holds_nothing(old):
+            if not is_from_library(old):
+                copier.records["functions"].append(old)  # it may still read globals
+            copier.memo[id(old)] = old
+            return old
+        copier.records["functions"].append(old)
+        if id(old) not in copier.forced and not reaches_state(old, copier):
             copier.memo[id(old)] = old
             return old
         cells = tuple(copier.copy_each(old.__closure__ or ()))
@@ -143,7 +148,11 @@ def reaches_state(function: Any, copier: Copier) -> bool:
 
 def _holds_known_state(function: Any, copier: Copier) -> bool:
     """Return whether a cell holds Keras state that has a twin already, as in Keras' wrapper of `build`."""
-    for _, value in closure_contents(function):
+    for cell in function.__closure__ or ():
+        try:
+            value = cell.cell_contents
+        except ValueError:  # an empty cell
+            continue
         if copier.find(value, value) is not value and copier.rules[type(value)].is_state:
             return True
     return False
@@ -183,6 +192,8 @@ class CellRule(ShellRule):
         except ValueError:  # an empty cell stays empty
             return super().copy(old, copier)
         known = copier.find(value, MISSING)
+        if known is MISSING and type(value) is types.MethodType and _is_quick(value, copier):
+            known = copier.copy(value)
         if known is MISSING:
             return super().copy(old, copier)
         new = copier.memo[id(old)] = types.CellType(known)
@@ -197,6 +208,13 @@ class CellRule(ShellRule):
             copier.replace_id_later(lambda twin_id: setattr(new, "cell_contents", twin_id), old.cell_contents)
         except ValueError:  # an empty cell stays empty
             return
+
+
+def _is_quick(method: Any, copier: Copier) -> bool:
+    """Return whether a bound method can be copied directly: its owner is known, and its function has no closure."""
+    function = method.__func__
+    is_plain = type(function) is types.FunctionType and function.__closure__ is None
+    return is_plain and copier.find(method.__self__, MISSING) is not MISSING
 
 
 def wrongly_shared(copier: Copier) -> set[int]:
@@ -215,6 +233,16 @@ def wrongly_shared(copier: Copier) -> set[int]:
 
 class MethodRule(AssemblyRule):
     """A bound method: the function bound to the twin."""
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        function, owner = old.__func__, copier.find(old.__self__, MISSING)
+        if owner is MISSING or type(function) is not types.FunctionType:
+            return copier.assemble(old)
+        twin_function = copier.copy(function)
+        shared = twin_function is function and owner is old.__self__
+        new = copier.memo[id(old)] = old if shared else types.MethodType(twin_function, owner)
+        copier.kept_alive.append(old)
+        return new
 
     def parts(self, old: Any, copier: Copier) -> Iterable[Any]:
         return (old.__func__, old.__self__)
@@ -256,12 +284,16 @@ class PartialRule(AssemblyRule):
             *copier.copy(old.args),
             **{k: copier.copy(v) for k, v in old.keywords.items()},
         )
-        copy_attributes(old, new, copier)
+        for name, value in old.__dict__.items():
+            new.__dict__[name] = copier.copy(value)
         return new
 
 
-class WrapperRule(ShareSomeRule, AssemblyRule):
+class WrapperRule(AssemblyRule):
     """A callable around a Python function: shared, or recreated around the copied function."""
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        return old if self.shares(old, copier) else copier.assemble(old)
 
     def wrapped(self, old: Any) -> Any:
         """Return the function inside."""
@@ -292,7 +324,7 @@ class CachedFunctionRule(WrapperRule):
         return functools.lru_cache(**old.cache_parameters())(function)
 
 
-FUNCTION_RULES: dict[type, CopyRule] = {
+FUNCTION_RULES: dict[type, Any] = {
     types.FunctionType: FunctionRule(),
     types.CellType: CellRule(),
     types.MethodType: MethodRule(),

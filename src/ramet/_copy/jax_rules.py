@@ -78,6 +78,9 @@ class JitFunctionRule(WrapperRule):
         return getattr(old, "__wrapped__", None)
 
     def wrap(self, old: Any, function: Any, copier: Copier) -> Any:
+        return jax.jit(function, **self._options(old, copier))
+
+    def _options(self, old: Any, copier: Copier) -> dict[str, Any]:
         state = old.__getstate__()
         keys = state["global_cache_key"]
         if keys.device is not None or keys.backend is not None or keys.compiler_options_kvs:
@@ -86,13 +89,12 @@ class JitFunctionRule(WrapperRule):
                 "a compiled function with devices or compiler options cannot be compiled again",
                 "share it, or compile it when it is needed",
             )
-        return jax.jit(
-            function,
-            static_argnums=tuple(state["static_argnums"]),
-            static_argnames=tuple(state["static_argnames"]),
-            donate_argnums=tuple(keys.donate_argnums),
-            donate_argnames=tuple(keys.donate_argnames),
-        )
+        return {
+            "static_argnums": tuple(state["static_argnums"]),
+            "static_argnames": tuple(state["static_argnames"]),
+            "donate_argnums": tuple(keys.donate_argnums),
+            "donate_argnames": tuple(keys.donate_argnames),
+        }
 
 
 def jax_rule(cls: type) -> CopyRule | None:

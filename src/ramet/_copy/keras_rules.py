@@ -11,10 +11,9 @@ from typing import Any
 
 import keras
 
-from ramet._copy.atoms import is_shared_class
 from ramet._copy.attributes import AttributesRule, EmptyContainer, FillLater, Handler, Value
 from ramet._copy.copier import Copier
-from ramet._copy.rule import CopyRule, ShareRule
+from ramet._copy.rule import CopyRule
 from ramet._copy.values import start_copying
 from ramet._keras import calls, names, structure
 
@@ -27,8 +26,6 @@ def keras_rule(cls: type) -> CopyRule | None:
         return KerasTensorRule(cls, {names.HISTORY: _LATER}, topic="tensors")
     if issubclass(cls, keras.Variable):
         return KerasVariableRule(cls, {names.VALUE: Value()}, is_state=True, topic="variables")
-    if cls.__module__.partition(".")[0] == "keras" and is_shared_class(cls):
-        return ShareRule()  # immutable: policies, specs and layouts
     if issubclass(cls, keras.Operation):
         return AttributesRule(cls, _op_handlers(cls), is_state=True, topic="ops")
     if structure.is_call_class(cls):
@@ -71,16 +68,19 @@ class KerasTensorRule(AttributesRule):
 
 _LATER = FillLater()
 _CALLS = EmptyContainer(list, calls.WRAPPED)
-_LIST, _DICT, _SET = map(EmptyContainer, (list, dict, set))
+_IDS = EmptyContainer(set)
+_INDICES = EmptyContainer(dict)
+_DEPENDENCIES = EmptyContainer(list)
+_DEPENDENCY_NAMES = EmptyContainer(dict)
 
 
 def _op_handlers(cls: type) -> dict[str, Handler]:
     handlers: dict[str, Handler] = {
         names.INBOUND: _CALLS,
         names.OUTBOUND: _CALLS,
-        names.LOSS_IDS: _SET,
+        names.LOSS_IDS: _IDS,
         names.TF_DEPENDENCIES: _dependencies,
-        names.TF_DEPENDENCY_NAMES: _dependencies,
+        names.TF_DEPENDENCY_NAMES: _dependency_names,
     }
     if issubclass(cls, keras.Function):
         handlers[names.NODES] = _LATER
@@ -95,7 +95,7 @@ def _empty_indices(old: Any, target: dict[str, Any], name: str, value: Any, copi
     if not isinstance(value, dict) or type(value).__module__.startswith("tensorflow"):
         target[name] = copier.copy(value)  # a wrapper of TensorFlow, whose keys are names
         return
-    _DICT(old, target, name, value, copier)
+    _INDICES(old, target, name, value, copier)
 
 
 def _running(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
@@ -112,20 +112,29 @@ def _compiled(old: Any, target: dict[str, Any], name: str, value: Any, copier: C
         target[name] = names.COMPILED[name]
 
 
-def _dependencies(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
-    """Copy the objects that TensorFlow's checkpoints refer to, a list or a dict by name, without compiled functions.
+def _dropped(old: Any, copier: Copier) -> set[str]:
+    """Return the attributes that are not copied to the twin.
 
     The lists of calls are made first: they are dependencies of a checkpoint as well.
     """
-    for listed in (names.INBOUND, names.OUTBOUND):
-        if listed in old.__dict__:
-            _CALLS.twin(old.__dict__[listed], copier)
-    dropped: set[str] = set()
-    if isinstance(old, keras.Model):
-        dropped = set(names.RUNNING) | (set() if copier.keep_compiled else set(names.COMPILED))
-    if isinstance(value, dict):
-        target[name] = _DICT.fresh(value, copier)
-        dict.update(target[name], {key: copier.copy(part) for key, part in list(value.items()) if key not in dropped})
-    else:
-        target[name] = _LIST.fresh(value, copier)
-        list.extend(target[name], [copier.copy(part) for part in list(value) if part.name not in dropped])
+    for name in (names.INBOUND, names.OUTBOUND):
+        if name in old.__dict__:
+            _CALLS.twin(old.__dict__[name], copier)
+    if not isinstance(old, keras.Model):
+        return set()
+    return set(names.RUNNING) | (set() if copier.keep_compiled else set(names.COMPILED))
+
+
+def _dependencies(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
+    """Copy the objects that TensorFlow's checkpoints refer to, without compiled functions."""
+    dropped = _dropped(old, copier)
+    new = _DEPENDENCIES.fresh(value, copier)
+    list.extend(new, [copier.copy(reference) for reference in list(value) if reference.name not in dropped])
+    target[name] = new
+
+
+def _dependency_names(old: Any, target: dict[str, Any], name: str, value: Any, copier: Copier) -> None:
+    dropped = _dropped(old, copier)
+    new = _DEPENDENCY_NAMES.fresh(value, copier)
+    dict.update(new, {key: copier.copy(part) for key, part in list(value.items()) if key not in dropped})
+    target[name] = new

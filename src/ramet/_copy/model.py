@@ -20,8 +20,7 @@ import numpy as np
 from ramet._copy.copier import Copier
 from ramet._copy.finish import finish, rename, reseed
 from ramet._copy.functions import wrongly_shared
-from ramet._copy.refusal import explain
-from ramet._copy.rule import RefusalError, ValuesChangedError
+from ramet._copy.refusal import RefusalError, ValuesChangedError, explain
 from ramet._copy.rules import rule_for
 from ramet._copy.shared_globals import warn_about_globals
 from ramet._copy.stdlib_rules import premature_references
@@ -98,7 +97,7 @@ def _walk(roots: list[Any], shared: list[Any], *, compile: bool, replace: dict[i
             if isinstance(root, keras.optimizers.Optimizer):
                 _share_foreign_variables(root, copier)
             copier.copy(root)
-            copier.fill_waiting()
+            copier.run()
         again = wrongly_shared(copier) | premature_references(copier)
         if again - forced:
             forced = forced | again
@@ -110,7 +109,7 @@ def _walk(roots: list[Any], shared: list[Any], *, compile: bool, replace: dict[i
             continue
         while copier.finishers:
             copier.finishers.pop(0)(copier)
-            copier.fill_waiting()
+            copier.run()
         copy_values(copier)
         check_unchanged(copier)
         return copier

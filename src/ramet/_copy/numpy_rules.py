@@ -17,50 +17,56 @@ class NumpyArrayRule(CopyRule):
 
     def copy(self, old: Any, copier: Copier) -> Any:
         if isinstance(old, np.memmap):
-            # A read-only memory map is shared; the contents of a writable one are copied into memory.
-            return copier.remember(old, np.array(old)) if old.flags.writeable else old
+            return self._copy_memory_map(old, copier)
         if old.dtype.hasobject:
             return _OBJECTS.copy(old, copier)
         root = _root(old)
-        # The twin is a view only if the memory belongs to a plain, contiguous, writable array.
-        if (
-            root is old
-            or root.base is not None
-            or root.dtype.hasobject
-            or not root.flags.forc
-            or not root.flags.writeable
-        ):
+        if root is old:
             new = old.copy(order="K")
         else:
             twin_root = copier.copy(root)
+            offset = old.__array_interface__["data"][0] - root.__array_interface__["data"][0]
             memory = np.ndarray((twin_root.nbytes,), np.uint8, twin_root)
-            new = np.ndarray(old.shape, old.dtype, memory, _address(old) - _address(root), old.strides)
+            new = np.ndarray(old.shape, old.dtype, memory, offset, old.strides)
         if type(old) is not type(new):
             new = new.view(type(old))
         copy_attributes(old, new, copier)
         new.flags.writeable = old.flags.writeable
-        return copier.remember(old, new)
+        copier.memo[id(old)] = new
+        copier.kept_alive.append(old)
+        return new
+
+    def _copy_memory_map(self, old: Any, copier: Copier) -> Any:
+        """Share a read-only memory map; copy the contents of a writable one into memory."""
+        if not old.flags.writeable:
+            return old
+        new = copier.memo[id(old)] = np.array(old)
+        return new
 
 
 def _root(array: Any) -> Any:
-    """Return the array at the end of a chain of views."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
-
-
-def _address(array: Any) -> int:
-    return int(array.__array_interface__["data"][0])
+    """Return the array that owns the memory, if it is a plain, contiguous, writable one; otherwise the array itself."""
+    root = array
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    if root is array or root.base is not None or root.dtype.hasobject or array.dtype.hasobject:
+        return array
+    if not root.flags.forc or not root.flags.writeable:
+        return array
+    return root
 
 
 class ObjectArrayRule(ShellRule):
     """An array of Python objects, or of records with objects: each object is copied. Views stay views."""
 
     def start(self, old: Any, copier: Copier) -> Any:
-        root = _root(old)
+        root = old
+        while isinstance(root.base, np.ndarray):
+            root = root.base
         if root is old or not root.flags.forc:
             return old.copy(order="K")
-        flat = copier.copy(root).reshape(-1, order="A")[(_address(old) - _address(root)) // root.itemsize :]
+        offset = old.__array_interface__["data"][0] - root.__array_interface__["data"][0]
+        flat = copier.copy(root).reshape(-1, order="A")[offset // root.itemsize :]
         return np.lib.stride_tricks.as_strided(flat, old.shape, old.strides)
 
     def fill(self, old: Any, new: Any, copier: Copier) -> None:
@@ -85,7 +91,8 @@ class NumpyGeneratorRule(CopyRule):
         # NumPy's own copy keeps the seed sequence, from which children are spawned; the memo keeps shared ones shared.
         new = copy.deepcopy(old, copier.lend_memo())
         copier.take_memo_back()
-        copier.remember(old, new)
+        copier.memo[id(old)] = new
+        copier.kept_alive.append(old)
         if not isinstance(old, np.random.BitGenerator):
             copier.records["generators"].append((old, new))
         return new

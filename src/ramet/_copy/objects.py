@@ -6,28 +6,28 @@ import contextlib
 import copyreg
 import gc
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ramet._copy.attributes import AttributesRule, has_bare_new
 from ramet._copy.copier import Copier, reached
 from ramet._copy.functions import is_importable
-from ramet._copy.rule import AssemblyRule, CopyRule, RefusalError, ShareSomeRule
+from ramet._copy.refusal import RefusalError, ValuesChangedError
+from ramet._copy.rule import AssemblyRule, CopyRule
 from ramet.errors import RametError
 
 
-class ShareGlobalsRule(ShareSomeRule):
+class GlobalOrAttributesRule(AttributesRule):
     """An object that may be importable under its own name, like a decorated function: then it is shared."""
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        return old if self.shares(old, copier) else super().copy(old, copier)
 
     def shares(self, old: Any, copier: Copier) -> bool:
         return callable(old) and is_importable(old)
 
 
-class GlobalOrAttributesRule(ShareGlobalsRule, AttributesRule):
-    """A global, or an object that is copied by its attributes."""
-
-
-class DeepCopyRule(ShareGlobalsRule):
+class DeepCopyRule(CopyRule):
     """A class with its own `__deepcopy__`, which is called with the copier's memo."""
 
     def copy(self, old: Any, copier: Copier) -> Any:
@@ -46,11 +46,19 @@ class DeepCopyRule(ShareGlobalsRule):
         except Exception as error:  # noqa: BLE001  # foreign code may raise anything
             copier.refuse(old, f"its own __deepcopy__ failed: {type(error).__name__}: {error}")
         copier.end_foreign_copy(old)
-        return copier.remember(old, new)
+        copier.memo[id(old)] = new
+        copier.kept_alive.append(old)
+        return new
+
+    def shares(self, old: Any, copier: Copier) -> bool:
+        return callable(old) and is_importable(old)
 
 
-class ReduceRule(ShareGlobalsRule, AssemblyRule):
+class ReduceRule(AssemblyRule):
     """An object recreated from what `__reduce_ex__` returns. Each part goes through the copier."""
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        return old if self.shares(old, copier) else copier.assemble(old)
 
     def parts(self, old: Any, copier: Copier) -> Iterable[Any]:
         reduced = "" if self.shares(old, copier) else self._reduced(old, copier)
@@ -63,10 +71,16 @@ class ReduceRule(ShareGlobalsRule, AssemblyRule):
         if isinstance(reduced, str):  # the name of a global
             return old
         make, arguments, state, items, pairs, setter = (*reduced, *(None,) * 6)[:6]
+        copier.begin_foreign_copy(old)
         try:
-            new = copier.copy(make)(*[copier.copy(argument) for argument in arguments])
+            # A constructor may look into its arguments, so they must be complete.
+            new = copier.copy(make)(*map(copier.copy_whole, arguments))
+        except (RefusalError, ValuesChangedError, RametError, MemoryError):
+            raise
         except Exception as error:  # noqa: BLE001  # foreign code may raise anything
             copier.refuse(old, f"recreating it failed: {type(error).__name__}: {error}")
+        finally:
+            copier.end_foreign_copy(old)
         if state is not None or items is not None or pairs is not None:
             held = (state, list(items or ()), list(pairs or ()), setter)
             copier.kept_alive.append(held)
@@ -93,21 +107,40 @@ class ReduceRule(ShareGlobalsRule, AssemblyRule):
         for name, value in (slots or {}).items():
             object.__setattr__(new, name, copier.copy(value))
 
+    def shares(self, old: Any, copier: Copier) -> bool:
+        return callable(old) and is_importable(old)
+
     def _reduced(self, old: Any, copier: Copier) -> Any:
         cache = copier.tables["reduced"]
         if id(old) not in cache:
             reducer = copyreg.dispatch_table.get(type(old))
             copier.prepare_for_foreign_code()
             try:
-                with contextlib.ExitStack() as stack:
-                    if type(old).__module__ == "itertools":
-                        # Python 3.14 warns that it cannot copy iterators of itertools; ramet refuses them there.
-                        stack.enter_context(warnings.catch_warnings(action="ignore", category=DeprecationWarning))
+                with _quiet() if type(old).__module__ == "itertools" else contextlib.nullcontext():
                     cache[id(old)] = reducer(old) if reducer else old.__reduce_ex__(4)
             except Exception as error:  # noqa: BLE001  # foreign code may raise anything
                 copier.refuse(old, f"ramet does not know how to copy it ({type(error).__name__}: {error})")
             copier.kept_alive.append(old)
         return cache[id(old)]
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Suppress warnings that Python 3.14 cannot copy iterators of itertools; ramet refuses them there."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        yield
+
+
+class RefuseRule(CopyRule):
+    """A class that cannot be copied."""
+
+    def __init__(self, reason: str, fix: str | None = None) -> None:
+        self.reason = reason
+        self.fix = fix
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        copier.refuse(old, self.reason, self.fix)
 
 
 class CustomRule(CopyRule):

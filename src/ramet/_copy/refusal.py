@@ -1,4 +1,4 @@
-"""The error for an object that cannot be copied, with the path to it."""
+"""Reasons not to copy: errors inside the copier, and the path to an object that cannot be copied."""
 
 from __future__ import annotations
 
@@ -13,10 +13,22 @@ from typing import Any
 import keras
 
 from ramet._copy.attributes import slot_names
-from ramet._copy.functions import closure_contents
-from ramet._copy.rule import RefusalError
 from ramet._keras import structure
 from ramet.errors import CannotCopyError
+
+
+class ValuesChangedError(Exception):
+    """Values changed while they were read; another attempt may succeed."""
+
+
+class RefusalError(Exception):
+    """An object cannot be copied. Raised inside the copier, before the path to the object is known."""
+
+    def __init__(self, culprit: Any, reason: str, fix: str | None = None) -> None:
+        super().__init__(reason)
+        self.culprit = culprit
+        self.reason = reason
+        self.fix = fix
 
 
 def explain(refusal: RefusalError, roots: list[Any]) -> CannotCopyError:
@@ -72,8 +84,12 @@ def _steps(value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, set | frozenset):
         yield from (("{...}", part) for part in list(value))
     elif isinstance(value, types.FunctionType):
-        for name, part in closure_contents(value):
-            yield f".<closure of {value.__name__}>.{name}", part
+        names = value.__code__.co_freevars
+        for name, cell in zip(names, value.__closure__ or (), strict=True):
+            try:
+                yield f".<closure of {value.__name__}>.{name}", cell.cell_contents
+            except ValueError:  # an empty cell
+                continue
         for index, part in enumerate(value.__defaults__ or ()):
             yield f".__defaults__[{index}]", part
         for name, part in (value.__kwdefaults__ or {}).items():

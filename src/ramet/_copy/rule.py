@@ -14,20 +14,6 @@ if TYPE_CHECKING:
 MISSING: Any = object()  # returned for an object that has no twin yet
 
 
-class ValuesChangedError(Exception):
-    """Values changed while they were read; another attempt may succeed."""
-
-
-class RefusalError(Exception):
-    """An object cannot be copied. Raised inside the copier, before the path to the object is known."""
-
-    def __init__(self, culprit: Any, reason: str, fix: str | None = None) -> None:
-        super().__init__(reason)
-        self.culprit = culprit
-        self.reason = reason
-        self.fix = fix
-
-
 class CopyRule:
     """The rule by which objects of one class are copied. One instance serves all objects of the class."""
 
@@ -77,41 +63,13 @@ class IntRule(CopyRule):
         if old < SMALLEST_ID:
             return old
         copier.large_ints += 1
-        return id(copier.memo[old]) if old in copier.memo else old
+        return copier.id_of_twin(old)
 
     def shares(self, old: Any, copier: Copier) -> bool:
         if old < SMALLEST_ID:
             return True
         copier.frozen_ids.add(old)
         return old not in copier.memo
-
-
-class ShareSomeRule(CopyRule):
-    """Share the objects for which `shares` returns true. The rule that follows among the base classes copies the others."""
-
-    def copy(self, old: Any, copier: Copier) -> Any:
-        return old if self.shares(old, copier) else super().copy(old, copier)
-
-
-class MakeRule(CopyRule):
-    """Make a complete new object at once, by a function of the old one."""
-
-    def __init__(self, make: Callable[[Any], Any]) -> None:
-        self.make = make
-
-    def copy(self, old: Any, copier: Copier) -> Any:
-        return copier.remember(old, self.make(old))
-
-
-class RefuseRule(CopyRule):
-    """A class that cannot be copied."""
-
-    def __init__(self, reason: str, fix: str | None = None) -> None:
-        self.reason = reason
-        self.fix = fix
-
-    def copy(self, old: Any, copier: Copier) -> Any:
-        raise RefusalError(old, self.reason, self.fix)
 
 
 class ShellRule(CopyRule):

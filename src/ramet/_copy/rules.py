@@ -20,12 +20,13 @@ from ramet._copy.containers import CONTAINER_BASES, CONTAINER_RULES, SlottedRule
 from ramet._copy.functions import FUNCTION_RULES
 from ramet._copy.keras_rules import keras_rule
 from ramet._copy.numpy_rules import numpy_rule
-from ramet._copy.objects import CustomRule, generic_rule, is_plain
-from ramet._copy.rule import AssemblyRule, CopyRule, IntRule, RefuseRule, ShareOnRequestRule, ShareRule
-from ramet._copy.stdlib_rules import stdlib_rule
+from ramet._copy.objects import CustomRule, RefuseRule, generic_rule, is_plain
+from ramet._copy.rule import AssemblyRule, CopyRule, IntRule, ShareOnRequestRule, ShareRule
+from ramet._copy.stdlib_rules import stdlib_rule, weak_rule
 from ramet.errors import ArgumentError, shown
 
 CopyFunction = Callable[[Any, Callable[[Any], Any]], Any]
+_SHARE = ShareRule()
 _HIDDEN = RefuseRule("its class defines __dict__ as a property, which hides its attributes")
 _registered: dict[type, CopyRule] = {}
 _known: weakref.WeakKeyDictionary[type, CopyRule] = weakref.WeakKeyDictionary()
@@ -92,13 +93,17 @@ def _choose(cls: type) -> CopyRule:
         return IntRule()
     exact = CONTAINER_RULES.get(cls) or FUNCTION_RULES.get(cls)
     if exact is not None:
-        return exact
+        return exact  # type: ignore[no-any-return]
+    if not _is_shared_keras(cls):
+        rule = keras_rule(cls)
+        if rule is not None:
+            return rule
     for library in _libraries():
         rule = library(cls)
         if rule is not None:
             return rule
     if is_shared_class(cls):
-        return ShareRule()
+        return _SHARE
     for base, container in CONTAINER_BASES + tuple(FUNCTION_RULES.items()):
         if issubclass(cls, base):
             if hides_attributes(cls):
@@ -110,9 +115,20 @@ def _choose(cls: type) -> CopyRule:
     return _HIDDEN if is_plain(cls) and hides_attributes(cls) else generic_rule(cls)
 
 
+def _is_shared_keras(cls: type) -> bool:
+    """Return whether a class of Keras has immutable instances: policies, specs and layouts."""
+    return cls.__module__.partition(".")[0] == "keras" and is_shared_class(cls) and not _is_variable(cls)
+
+
+def _is_variable(cls: type) -> bool:
+    import keras
+
+    return issubclass(cls, keras.Variable)
+
+
 def _libraries() -> list[Callable[[type], CopyRule | None]]:
     """Return the rules of the libraries that are loaded. A library that is not loaded has no objects."""
-    chosen: list[Callable[[type], CopyRule | None]] = [keras_rule, stdlib_rule, numpy_rule]
+    chosen: list[Callable[[type], CopyRule | None]] = [stdlib_rule, weak_rule, numpy_rule]
     if "torch" in sys.modules:
         from ramet._copy.torch_rules import torch_rule
 

@@ -13,23 +13,15 @@ import keras
 
 from ramet._copy.atoms import is_from_library
 from ramet._copy.copier import Copier
-from ramet._copy.functions import closure_contents
 from ramet.errors import SharedGlobalWarning
 
-_ABOUT_GLOBALS = (
-    "Globals are not copied: the original and the twin both use it. "
-    "To give the twin its own, make it an attribute of the layer or a default argument of the function."
-)
-_ABOUT_CLASSES = (
-    "Classes are not copied: the original and the twin both use it. "
-    "To give the twin its own, make it an attribute of the layer."
-)
+_CONTAINERS = (list, tuple, set, frozenset)
 
 
 def warn_about_globals(copier: Copier) -> None:
     """Warn about variables outside of the model that a function or class of the model reaches."""
     found: dict[str, str] = {}
-    for what, value, advice in _outside(copier):
+    for what, value, advice in [*_globals(copier), *_in_classes(copier)]:
         if _holds_variables(value) and copier.find(value) is not value:
             found[what.format(kind=type(value).__name__)] = advice
     for what, advice in found.items():
@@ -44,22 +36,37 @@ def _caller_stack_level() -> int:
     return level
 
 
-def _outside(copier: Copier) -> Iterator[tuple[str, Any, str]]:
-    """Yield what functions and classes of the model reach outside of it: a description, the object, and advice."""
-    classes = dict.fromkeys(type(old) for old, _ in copier.records["ops"])
-    bases = dict.fromkeys(base for cls in classes for base in cls.__mro__)
-    held = [(cls, name, value) for cls in bases if not is_from_library(cls) for name, value in vars(cls).items()]
-    methods = [value for _, _, value in held if isinstance(value, types.FunctionType)]
-    for function in [*(one for one in copier.records["functions"] if not is_from_library(one)), *methods]:
+def _globals(copier: Copier) -> Iterator[tuple[str, Any, str]]:
+    advice = (
+        "Globals are not copied: the original and the twin both use it. "
+        "To give the twin its own, make it an attribute of the layer or a default argument of the function."
+    )
+    for function in _functions(copier):
         for name in _names_read(function.__code__):
             what = f"The function '{function.__qualname__}' reads the global '{name}', a {{kind}} that holds variables."
-            yield what, function.__globals__.get(name), _ABOUT_GLOBALS
-    for cls, name, value in held:
-        what = f"The class '{cls.__qualname__}' has the attribute '{name}', a {{kind}} that holds variables."
-        yield what, value, _ABOUT_CLASSES
-        for variable, contents in closure_contents(value) if isinstance(value, types.FunctionType) else ():
-            what = f"The method '{value.__qualname__}' reads '{variable}', a {{kind}} that holds variables."
-            yield what, contents, _ABOUT_CLASSES
+            yield what, function.__globals__.get(name), advice
+
+
+def _in_classes(copier: Copier) -> Iterator[tuple[str, Any, str]]:
+    advice = (
+        "Classes are not copied: the original and the twin both use it. "
+        "To give the twin its own, make it an attribute of the layer."
+    )
+    for cls in _classes(copier):
+        for name, value in vars(cls).items():
+            yield (
+                f"The class '{cls.__qualname__}' has the attribute '{name}', a {{kind}} that holds variables.",
+                value,
+                advice,
+            )
+            if not isinstance(value, types.FunctionType):
+                continue
+            for variable, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
+                what = f"The method '{value.__qualname__}' reads '{variable}', a {{kind}} that holds variables."
+                try:
+                    yield what, cell.cell_contents, advice
+                except ValueError:  # an empty cell
+                    continue
 
 
 def _holds_variables(root: Any) -> bool:
@@ -78,9 +85,23 @@ def _holds_variables(root: Any) -> bool:
                 return True
         elif isinstance(value, dict):
             stack.extend(dict.values(value))
-        elif isinstance(value, list | tuple | set | frozenset):
+        elif isinstance(value, _CONTAINERS):
             stack.extend(value)
     return False
+
+
+def _functions(copier: Copier) -> list[Any]:
+    """Return the functions that the model holds, and the methods of the user's classes."""
+    functions = [f for f in copier.records["functions"] if not is_from_library(f)]
+    for cls in _classes(copier):
+        functions.extend(f for f in vars(cls).values() if isinstance(f, types.FunctionType))
+    return functions
+
+
+def _classes(copier: Copier) -> list[type]:
+    classes = dict.fromkeys(type(old) for old, _ in copier.records["ops"])
+    found = dict.fromkeys(base for cls in classes for base in cls.__mro__)
+    return [cls for cls in found if not is_from_library(cls)]
 
 
 def _names_read(code: types.CodeType) -> list[str]:

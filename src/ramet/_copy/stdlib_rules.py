@@ -9,12 +9,23 @@ import sys
 import threading
 import types
 import weakref
+from collections.abc import Callable
 from typing import Any
 
-from ramet._copy.attributes import copy_attributes
 from ramet._copy.copier import Copier
-from ramet._copy.objects import ReduceRule
-from ramet._copy.rule import CopyRule, MakeRule, RefuseRule, ShareSomeRule, ShellRule
+from ramet._copy.objects import ReduceRule, RefuseRule
+from ramet._copy.rule import CopyRule, ShellRule
+
+
+class LockRule(CopyRule):
+    """A lock: the twin gets a new, unlocked one, whether or not the original's is held."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.make = make
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        new = copier.memo[id(old)] = self.make()
+        return new
 
 
 class ThreadLocalRule(ShellRule):
@@ -24,7 +35,8 @@ class ThreadLocalRule(ShellRule):
         return threading.local.__new__(type(old))
 
     def fill(self, old: Any, new: Any, copier: Copier) -> None:
-        copy_attributes(old, new, copier)
+        for name, value in dict(old.__dict__).items():
+            new.__dict__[name] = copier.copy(value)
 
 
 class PythonRandomRule(ReduceRule):
@@ -40,8 +52,11 @@ class PythonRandomRule(ReduceRule):
         return new
 
 
-class StreamRule(ShareSomeRule, RefuseRule):
+class StreamRule(RefuseRule):
     """A file: refused, except for the standard streams, which exist once and are shared."""
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        return old if self.shares(old, copier) else super().copy(old, copier)
 
     def shares(self, old: Any, copier: Copier) -> bool:
         return any(old is getattr(sys, name) for name in _STREAMS)
@@ -67,6 +82,24 @@ _REFUSED: tuple[tuple[type, str, str], ...] = (
     (weakref.ProxyType, "a weak proxy cannot be distinguished from its target", "use weakref.ref"),
     (weakref.CallableProxyType, "a weak proxy cannot be distinguished from its target", "use weakref.ref"),
 )
+
+
+def stdlib_rule(cls: type) -> CopyRule | None:
+    """Return the copy rule for a class of the standard library that needs a special one, or None."""
+    if cls is type(threading.Lock()):
+        return LockRule(threading.Lock)
+    if cls is type(threading.RLock()):
+        return LockRule(threading.RLock)
+    if issubclass(cls, threading.local):
+        return ThreadLocalRule()
+    if issubclass(cls, random.Random):
+        return PythonRandomRule()
+    if issubclass(cls, io.StringIO | io.BytesIO):
+        return ReduceRule()  # files in memory: text or bytes, and a position
+    for refused, reason, fix in _REFUSED:
+        if issubclass(cls, refused):
+            return StreamRule(reason, fix) if refused is io.IOBase else RefuseRule(reason, fix)
+    return None
 
 
 class WeakReferenceRule(CopyRule):
@@ -140,27 +173,14 @@ class WeakContainerRule(ShellRule):
             weak, strong = (key, value) if isinstance(old, weakref.WeakKeyDictionary) else (value, key)
             if belongs(weak):
                 copier.copy(strong)
-                copier.fill_waiting()
+                copier.run()
                 new[copier.copy(key)] = copier.copy(value)
 
 
-def stdlib_rule(cls: type) -> CopyRule | None:
-    """Return the copy rule for a class of the standard library that needs a special one, or None."""
-    if cls is type(threading.Lock()):
-        return MakeRule(lambda _: threading.Lock())  # unlocked, even if the original's is held
-    if cls is type(threading.RLock()):
-        return MakeRule(lambda _: threading.RLock())
-    if issubclass(cls, threading.local):
-        return ThreadLocalRule()
-    if issubclass(cls, random.Random):
-        return PythonRandomRule()
-    if issubclass(cls, io.StringIO | io.BytesIO):
-        return ReduceRule()  # files in memory: text or bytes, and a position
+def weak_rule(cls: type) -> CopyRule | None:
+    """Return the copy rule for a class of weak references, or None."""
     if issubclass(cls, weakref.ReferenceType):
         return WeakReferenceRule()
     if issubclass(cls, weakref.WeakSet | weakref.WeakKeyDictionary | weakref.WeakValueDictionary):
         return WeakContainerRule()
-    for refused, reason, fix in _REFUSED:
-        if issubclass(cls, refused):
-            return StreamRule(reason, fix) if refused is io.IOBase else RefuseRule(reason, fix)
     return None

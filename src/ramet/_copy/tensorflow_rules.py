@@ -10,7 +10,7 @@ import functools
 import uuid
 import weakref
 from collections.abc import Iterable
-from typing import Any, NoReturn
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -21,10 +21,11 @@ from tensorflow.python.trackable import data_structures
 from tensorflow.python.util import tf_decorator
 
 from ramet._copy.atoms import ATOMS
-from ramet._copy.attributes import AttributesRule, copy_attributes
+from ramet._copy.attributes import AttributesRule, replace_values
 from ramet._copy.copier import Copier
 from ramet._copy.functions import WrapperRule
-from ramet._copy.rule import AssemblyRule, CopyRule, RefusalError, RefuseRule, ShellRule
+from ramet._copy.objects import RefuseRule
+from ramet._copy.rule import AssemblyRule, CopyRule, ShellRule
 from ramet._keras import names, structure
 
 
@@ -44,7 +45,8 @@ class TensorFlowVariableRule(CopyRule):
         with contextlib.nullcontext() if _has_one_device() else tf.device(old.device):
             handle = _copy_resource(old, name)
         unique_id = f"{name}_{ops.uid()}"
-        copy_attributes(old, new, copier)
+        new.__dict__.update(old.__dict__)
+        replace_values(new.__dict__, new.__dict__.__setitem__, copier)
         handle._parent_trackable = weakref.ref(new)
         handle._name = old._handle_name
         handle._unique_id = unique_id
@@ -84,10 +86,10 @@ class LookupTableRule(CopyRule):
         # Tables are found by name: under the original's name, TensorFlow would return the original's table.
         if not old.__dict__.get("_is_anonymous", False):
             new._shared_name = f"table_{uuid.uuid4().hex}"
-        copier.finishers.append(lambda _: self._fill(old, new))
+        copier.late.append((self, old, new))
         return new
 
-    def _fill(self, old: Any, new: Any) -> None:
+    def fill_late(self, old: Any, new: Any, copier: Copier) -> None:
         """Create the resource and its entries, once the table's initializer is complete."""
         with tf.init_scope(), tf.device(getattr(old, "_resource_device", None) or "CPU:0"):
             new._resource_handle_value = new._create_resource()
@@ -125,7 +127,10 @@ class DictWrapperRule(ShellRule):
         items = new.__wrapped__
         for key, value in dict(old.__wrapped__).items():
             items[copier.copy(key)] = copier.copy(value)
-        copy_attributes(old, new, copier)  # the bookkeeping of the proxy, visible in its `__dict__` only
+        # The bookkeeping of the proxy, visible in its `__dict__` only.
+        attributes = new.__dict__
+        for name, value in old.__dict__.copy().items():
+            attributes[name] = copier.copy(value)
 
 
 class TupleWrapperRule(AssemblyRule):
@@ -184,15 +189,14 @@ def reload_saved_models(root: Any, copier: Copier) -> None:
 
 def _pair(layer: Any, copier: Copier) -> None:
     old = layer.__dict__[names.RELOADED]
-
-    def refuse(reason: str) -> NoReturn:
-        fix = "restore the SavedModel, or share the layer with share=[layer]"
-        raise RefusalError(old, f"it was loaded from '{layer.filepath}', which {reason}", fix)
-
     try:
         new = tf.saved_model.load(layer.filepath)
     except (OSError, ValueError) as error:
-        refuse(f"cannot be loaded again ({type(error).__name__})")
+        copier.refuse(
+            old,
+            f"it was loaded from '{layer.filepath}', which cannot be loaded again ({type(error).__name__})",
+            "restore the SavedModel, or share the layer with share=[layer]",
+        )
     waiting = [(old, new)]
     while waiting:
         ours, theirs = waiting.pop()
@@ -200,15 +204,16 @@ def _pair(layer: Any, copier: Copier) -> None:
             continue
         if isinstance(ours, tf.Variable):
             if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
-                refuse("now holds another model")
+                _changed(layer, old, copier)
             theirs.assign(ours)
         elif isinstance(ours, tf.types.experimental.ConcreteFunction):
             if _operations(ours) != _operations(theirs):
-                refuse("now holds another model")
+                _changed(layer, old, copier)
             waiting.extend(zip(ours.variables, theirs.variables, strict=True))
         else:
             waiting.extend(_pairs_inside(ours, theirs))
-        copier.remember(ours, theirs)
+        copier.memo[id(ours)] = theirs
+        copier.kept_alive.append(ours)
 
 
 _PAIRED = (
@@ -234,3 +239,11 @@ def _pairs_inside(ours: Any, theirs: Any) -> list[tuple[Any, Any]]:
 
 def _operations(function: Any) -> list[str]:
     return [operation.type for operation in function.graph.get_operations()]
+
+
+def _changed(layer: Any, old: Any, copier: Copier) -> None:
+    copier.refuse(
+        old,
+        f"it was loaded from '{layer.filepath}', which now holds another model",
+        "restore the SavedModel, or share the layer with share=[layer]",
+    )

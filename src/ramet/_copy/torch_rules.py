@@ -11,7 +11,7 @@ from torch.nn import Parameter
 from ramet._copy.attributes import AttributesRule, copy_attributes, has_bare_new
 from ramet._copy.copier import Copier
 from ramet._copy.objects import DeepCopyRule, ReduceRule
-from ramet._copy.rule import CopyRule, MakeRule, ShellRule
+from ramet._copy.rule import CopyRule, ShellRule
 
 
 class TorchTensorRule(CopyRule):
@@ -29,7 +29,8 @@ class TorchTensorRule(CopyRule):
             new = Tensor._make_subclass(type(old), new, old.requires_grad)
         if old.requires_grad and old.is_leaf and not new.requires_grad:
             new.requires_grad_()
-        copier.remember(old, new)
+        copier.memo[id(old)] = new
+        copier.kept_alive.append(old)
         if old.__dict__:
             copy_attributes(old, new, copier)
         if old._backward_hooks or old._post_accumulate_grad_hooks:
@@ -95,6 +96,14 @@ class TorchGeneratorRule(CopyRule):
         new.set_state(old.get_state())
         copier.memo[id(old)] = new
         copier.records["generators"].append((old, new))
+        return new
+
+
+class TorchStorageRule(CopyRule):
+    """Raw memory outside of a tensor."""
+
+    def copy(self, old: Any, copier: Copier) -> Any:
+        new = copier.memo[id(old)] = old.clone()
         return new
 
 
@@ -167,5 +176,5 @@ def torch_rule(cls: type) -> CopyRule | None:
     if issubclass(cls, torch.Generator):
         return TorchGeneratorRule()
     if issubclass(cls, torch.UntypedStorage | torch.TypedStorage):
-        return MakeRule(lambda memory: memory.clone())  # raw memory outside of a tensor
+        return TorchStorageRule()
     return None

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ramet._copy.copier import Copier
-from ramet._copy.rule import ValuesChangedError
+from ramet._copy.refusal import ValuesChangedError
 from ramet._keras import names, training
 from ramet.errors import StateElsewhereError
 
@@ -44,13 +44,7 @@ def copy_values(copier: Copier) -> None:
         if value is not None and not value.is_deleted():
             present.append((old, target, value))
         elif value is not None or old.__dict__.get(names.INITIALIZER) is None:
-            raise StateElsewhereError(
-                f"Cannot clone: the variable '{old.path}' has no value at the moment.",
-                found="fit, evaluate or predict running in another thread; "
-                "on JAX, Keras then keeps the values outside of the model",
-                fix=_FIX,
-                path=old.path,
-            )
+            raise _without_value(old)
     _copy_batch(present)
     now = [old.__dict__.get(names.VALUE) for old, _, _ in present]
     moved = any(held is not None and held is not value for held, (_, _, value) in zip(now, present, strict=True))
@@ -71,18 +65,30 @@ def _copy_batch(present: list[tuple[Any, dict[str, Any], Any]]) -> None:
         target[names.VALUE] = copy
 
 
+def _without_value(variable: Any) -> StateElsewhereError:
+    return StateElsewhereError(
+        f"Cannot clone: the variable '{variable.path}' has no value at the moment.",
+        found="fit, evaluate or predict running in another thread; on JAX, Keras then keeps the values outside of the model",
+        fix=_FIX,
+        path=variable.path,
+    )
+
+
 def check_unchanged(copier: Copier) -> None:
     """If another thread runs the model, check that it was between two steps, and that nothing changed during the copy.
 
     Inside a step, variables change one after the other: values read at one moment may belong to two steps.
     """
     for model, in_step in training.models_running_elsewhere():
-        optimizer = getattr(model, "optimizer", None)
-        running = [*model.variables, *model.metrics_variables, *(optimizer.variables if optimizer else ())]
-        theirs = set(map(id, running))
+        theirs = {id(variable) for variable in _variables(model)}
         common = [(old, new) for old, new in copier.records["variables"] if id(old) in theirs]
         if common and (in_step or not all(_same_bits(old, new) for old, new in common)):
             raise ValuesChangedError
+
+
+def _variables(model: Any) -> list[Any]:
+    optimizer = getattr(model, "optimizer", None)
+    return [*model.variables, *model.metrics_variables, *(optimizer.variables if optimizer else ())]
 
 
 def _same_bits(old: Any, new: Any) -> bool:
