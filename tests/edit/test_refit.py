@@ -317,6 +317,22 @@ def test_shared_layer_is_fitted_once():
         ramet.edit(model, e.resize_input((5,), input="x", weights="pad"))
 
 
+def test_channels_of_many_branches_stay_where_other_axes_are_resized():
+    x = keras.Input((8, 8, 3), name="x")
+    branches = [layers.Conv2D(80, 1, name=f"branch_{number}")(x) for number in range(4)]
+    y = layers.Conv2D(2, 1, name="after")(layers.Concatenate(name="join")(branches))
+    model = scrambled(keras.Model(x, layers.GlobalAveragePooling2D(name="pool")(y), name="m"))
+
+    new = ramet.edit(model, e.resize_input((12, 12, 3)))
+
+    x = data((8, 8, 3))
+    tiled = np.pad(x, ((0, 0), (0, 4), (0, 4), (0, 0)), mode="edge")
+    expected = model.get_layer("after")(ops.concatenate([model.get_layer(f"branch_{n}")(tiled) for n in range(4)], -1))
+    np.testing.assert_allclose(
+        ops.convert_to_numpy(new(tiled)), ops.convert_to_numpy(ops.mean(expected, (1, 2))), rtol=2e-4, atol=2e-5
+    )
+
+
 @pytest.mark.parametrize("is_nested", [False, True])
 def test_fresh_weights_inside_a_shared_model_are_refused_if_another_call_needs_the_old_ones(is_nested):
     inside = keras.Input((3,), name="inside")

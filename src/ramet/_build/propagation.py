@@ -206,9 +206,10 @@ def _axis_of(axes: list[Axis], old: list[Array], new: list[Array], policy: str, 
         return SAME
     if any(np.any(one[number] != one[number][:, :1]) for number in varying for one in (old, new)):
         return lost_axis(f"'{what}' merges several axes into one in another way than before")
-    return _product(
-        [axes[n] for n in varying], [old[n][:, 0] for n in varying], [new[n][:, 0] for n in varying], policy, what
-    )
+    before, after = ([one[number][:, 0] for number in varying] for one in (old, new))
+    if all(axes[number].same for number in varying) and all(map(np.array_equal, before, after)):
+        return SAME
+    return _product([axes[number] for number in varying], before, after, policy, what)
 
 
 def _varies(coordinate: Array) -> bool:
