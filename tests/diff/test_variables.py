@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ramet._diff import Change, Diff, diff_graphs
+from ramet._diff import Change, Diff, InMemory, compare_arrays, diff_graphs
 from ramet._graph import FrozenDict, freeze_dict
 from tests.graph.sample import nested, small
 
@@ -159,3 +159,11 @@ def test_reverse_diff_of_weights_is_the_mirror_image():
 
     assert compared(other, one) == compared(one, other).mirrored()
     assert compared(one, other) != compared(other, one)
+
+
+def test_bytes_and_numbers_differ_everywhere():
+    old = np.zeros(4, ml_dtypes.bfloat16)
+
+    (change,) = compare_arrays("a", "a", InMemory(old), InMemory(old.view("V2")))
+
+    assert change.measure.get("changed") == 4

@@ -18,6 +18,7 @@ from ramet._files import open_model_file
 from ramet._files.comparison import diff_files
 from ramet.errors import RametError
 from tests.diff.test_mutations import flipped
+from tests.files.build import archive, dense, one_layer
 from tests.support.versions import KERAS
 
 pytestmark = pytest.mark.no_backend
@@ -448,3 +449,14 @@ def test_two_saves_are_equal_and_a_changed_optimizer_slot_is_detected(tmp_path):
     diff = ramet.diff(tmp_path / "a.keras", tmp_path / "c.keras")
 
     assert [change.kind for change in diff.changes] == ["optimizer"]
+
+
+@pytest.mark.parametrize("module", [{"a": 1}, ["a"], 3, None])
+def test_odd_modules_in_a_config_do_not_end_the_comparison(tmp_path, module):
+    odd = {"class_name": "X", "module": module, "config": {}, "shared_object_id": 3}
+    paths = [
+        archive(tmp_path / f"{units}.keras", one_layer(dense(kernel_initializer=odd, units=units)), None)
+        for units in (2, 3)
+    ]
+
+    assert "units" in [change.what for change in ramet.diff(*paths).changes]

@@ -239,3 +239,35 @@ def test_error_of_both_models_is_not_counted_as_an_equal_run():
     assert found.outcome == "passed"
     assert found.summary.startswith("1 runs are bit-equal")
     assert found.summary.endswith("training mode not compared: both models refuse it")
+
+
+class Table(layers.Layer):
+    """A layer that holds a tensor which is not a variable."""
+
+    def __init__(self, table, **kwargs):
+        super().__init__(**kwargs)
+        self.table = table
+
+    def call(self, x):
+        return x
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="only TensorFlow has ragged tensors; the run there covers them"
+)
+def test_ragged_and_sparse_tensors_in_attributes_are_compared():
+    import tensorflow as tf
+
+    ragged, sparse = tf.ragged.constant, tf.sparse.from_dense
+    for old, new in [
+        (ragged([[1, 2], [3, 4]]), ragged([[1, 2], [3, 5]])),
+        (ragged([[1, 2], [3, 4]]), ragged([[1], [2, 3, 4]])),
+        (sparse([[0.0, 1.0]]), sparse([[0.0, 2.0]])),
+    ]:
+        model = keras.Sequential([keras.Input((2,)), Table(old, name="held")])
+        other = ramet.clone(model)
+        assert verify(model, other, only=["state", "identity"]).ok
+        other.get_layer("held").table = new
+
+        assert [check.name for check in verify(model, other, only=["state", "identity"]).failed] == ["state"]
+        assert [change.path for change in ramet.diff(model, other).changes] == ["held.table"]

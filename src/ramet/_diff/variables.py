@@ -267,8 +267,9 @@ class _Distance:
         import numpy as np
 
         if not (_is_numeric(before) and _is_numeric(after)):
-            # Texts and the like: equal, or not.
-            self.changed += int(np.count_nonzero(before != after))
+            # Texts and the like: equal, or not. Values of different kinds cannot be compared, so all of them differ.
+            comparable = before.dtype == after.dtype or {before.dtype.kind, after.dtype.kind} <= set("OSTU")
+            self.changed += int(np.count_nonzero(before != after)) if comparable else before.size
             return
         with np.errstate(all="ignore"):
             x, y = _wide(before), _wide(after)

@@ -62,7 +62,7 @@ def sequential_calls(draft: DraftOp, ops: dict[str, Op]) -> ModelCalls | None:
         counts[item.id] += 1
         own_id = call_id(item.id, counts[item.id])
         if following is not None:
-            # A layer has the shape that it was built with.
+            # The next layer was built with the shape of this output.
             build = following.layer.raw.get("build_config") if following.layer else None
             known[Ref(own_id)] = parse_shape(build.get("input_shape") if isinstance(build, dict) else None), None
         values = output_values(ops[item.id], own_id, args, 0, known, calls)

@@ -284,7 +284,8 @@ def _frozen(config: Json) -> Argument:
 
 
 def _is_setting(value: dict[str, Json]) -> bool:
-    return value.get("module") in _SETTINGS or _is_policy(value)
+    module = value.get("module")
+    return (isinstance(module, str) and module in _SETTINGS) or _is_policy(value)
 
 
 def _is_policy(value: dict[str, Json]) -> bool:

@@ -93,7 +93,7 @@ class EntryProblem:
 
 
 class Container:
-    """The files of a model by name, read from the disk; the containers of other files override every method.
+    """The files of a model by name, read from the disk. An archive overrides every method.
 
     Attributes:
         entries: The files in it.

@@ -117,7 +117,7 @@ class Weights:
     def open(self, path: str) -> ArrayOnDisk | InMemory:
         """Return the values of a variable for reading in parts: from the disk, if they are contiguous there."""
         spec = self.spec(path)
-        if spec.offset is not None:
+        if spec.offset is not None and not spec.refused:
             file = self.open_raw(self.array_path(path))
             if ArrayOnDisk.fits(spec, file.seek(0, 2)):
                 return ArrayOnDisk(file, spec)

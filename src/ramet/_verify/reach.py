@@ -37,7 +37,7 @@ _FIXED = {
     },
     "torch": {"dtype", "device", "Size", "layout", "memory_format"},
     "tensorflow": {
-        "DType", "TensorShape", "EagerTensor", "TensorSpec", "SymbolicTensor", "_DefaultDistributionStrategy",
+        "DType", "TensorShape", "EagerTensor", "RaggedTensor", "SparseTensor", "TensorSpec", "SymbolicTensor", "_DefaultDistributionStrategy",
         "_DefaultDistributionExtended", "OwnedGraph",
     },
 }  # fmt: skip
@@ -78,7 +78,7 @@ class _Kind:
         elif library == "torch" or any(base.__module__ == "torch" for base in cls.__mro__):
             self.is_array = hasattr(cls, "data_ptr")
         else:
-            self.is_array = library == "tensorflow" and cls.__name__ == "EagerTensor"
+            self.is_array = library == "tensorflow" and cls.__name__ in {"EagerTensor", "RaggedTensor", "SparseTensor"}
         if library == "torch":  # objects that its compiler attaches to functions
             self.is_opaque = cls.__module__.startswith(_TORCH_COMPILER)
         else:

@@ -128,8 +128,7 @@ class ShardFiles(Container):
         self._files = {path.name: path}
         of_map = limits.within(path.stat().st_size)
         shards = read_shard_map(self.read(path.name, of_map.text_size), path.name, of_map).shards
-        files = {path.name: path, **{name: self._beside(name) for name in shards}}
-        super().__init__(files, limits.within(sum(file.stat().st_size for file in files.values())))
+        super().__init__({path.name: path, **{name: self._beside(name) for name in shards}}, limits)
 
     def problems(self) -> list[EntryProblem]:
         """Return the rule that the first shard breaks if the map does not list it. Links were refused on opening."""

@@ -35,7 +35,8 @@ def check(pair: Pair) -> Check:
 
 def _compare_vocabularies(findings: Findings, pair: Pair) -> None:
     ours, theirs = pair.ours.vocabularies, pair.theirs.vocabularies
-    findings.count("vocabularies", len(ours))
+    if ours:
+        findings.count("vocabularies", len(ours))
     for path in {**ours, **theirs}:
         words, others = ours.get(path), theirs.get(path)
         where = f"{path}.vocabulary"
