@@ -260,7 +260,7 @@ def map_leaves(value: Argument, change: Callable[[Argument], Argument]) -> Argum
 
 
 def _join(item: Any, parts: list[Argument]) -> Argument:
-    """Return a container of the same kind as frozen data, with other contents; a leaf is returned unchanged."""
+    """Return frozen data: a container of the same kind with other contents; a leaf is returned unchanged."""
     kind = type(item)
     if kind is tuple:
         return tuple(parts)

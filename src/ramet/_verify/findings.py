@@ -24,7 +24,7 @@ def not_run(reason: str) -> NoReturn:
 
 
 class Findings:
-    """The differences that a check of this name has found so far; `within` a tolerance, floating-point dtypes may differ."""
+    """The differences that a check has found so far. `within`: a tolerance was given, so floating-point dtypes may differ."""
 
     def __init__(self, name: str, *, within: bool = False) -> None:
         self.name, self.within = name, within

@@ -54,7 +54,7 @@ class Step:
     masks: list[list[Any]]
 
 
-def attempt(pair: Pair, action: Callable[[], T]) -> T | Exception:
+def run_restored(pair: Pair, action: Callable[[], T]) -> T | Exception:
     """Call a function while both models are in their initial state, and return its result, or the error that it raised.
 
     Warnings are ignored: the user has seen them when the model was run before.
@@ -97,7 +97,7 @@ def run(pair: Pair, side: Side, case: Case, *, training: bool = False) -> Result
         if training:
             result.state = state_of(side, pair.copies)
 
-    result.error = attempt(pair, fill)
+    result.error = run_restored(pair, fill)
     return result
 
 
@@ -147,7 +147,7 @@ def _trace(pair: Pair, side: Side, case: Case, *, training: bool) -> list[Step]:
     """Return every call of a run, inner calls before outer ones; if the model raises, the calls before that."""
     steps: list[Step] = []
     with watch_calls(_recorder(side, steps, values=True)):
-        attempt(pair, lambda: case.call(side.model, training=training))
+        run_restored(pair, lambda: case.call(side.model, training=training))
     return steps
 
 

@@ -275,13 +275,14 @@ def check_same_function(model: Any, edited: Any) -> None:
         try:
             for case in pair.cases:
                 ours, theirs = (pair.result(side, case) for side in (pair.ours, pair.theirs))
-                # Layers may have other names now, so outputs are compared by position.
-                mine, yours = (_by_number(one.outputs) for one in (ours, theirs))
-                found = next(compare_by_path(mine, yours, pair.tolerance), None)
-                if theirs.error is not None or found is not None:
-                    difference = (
-                        f"output {found}" if theirs.error is None else f"the edited model raises {theirs.error}"
-                    )
+                if theirs.error is not None:
+                    difference = f"the edited model raises {theirs.error}"
+                else:
+                    # Layers may have other names now, so outputs are compared by position.
+                    mine, yours = (_by_number(one.outputs) for one in (ours, theirs))
+                    found = next(compare_by_path(mine, yours, pair.tolerance), None)
+                    difference = "" if found is None else f"output {found}"
+                if difference:
                     raise EditError(
                         f"Cannot edit '{model.name}': the edited model computes something else.",
                         expected="the same outputs, because every edit preserves the function",

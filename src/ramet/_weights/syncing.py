@@ -118,7 +118,7 @@ def _is_recording() -> bool:
 def assign_all(sources: list[Any], targets: list[Any], tau: Any, *, between: bool = False) -> None:
     """Assign `tau * source + (1 - tau) * target` to each target variable.
 
-    `tau` is a float, or a scalar tensor whose value is not known yet; `between`, if it is known to be neither 0 nor 1.
+    `tau` is a float, or a scalar tensor whose value is not known yet. `between` states that it is neither 0 nor 1.
     """
     for source, target in zip(sources, targets, strict=True):
         target.assign(mix(source.value, target.value, str(target.dtype), tau, between=between))

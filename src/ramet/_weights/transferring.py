@@ -95,7 +95,7 @@ def transfer(
         settle_values(variables, "transfer")
         write_all(decisions.writes)
         written = set(map(id, variables))
-        for owner in {weight.info.owner for weight in weights if id(weight.variable) in written}:
+        for owner in dict.fromkeys(weight.info.owner for weight in weights if id(weight.variable) in written):
             refresh(layers[owner])
     decisions.compare_vocabularies(locations)
     name = opened.label.strip("'")

@@ -18,7 +18,7 @@ from ramet._verify.compare import compare_by_path, differences
 from ramet._verify.findings import Findings, not_run, short
 from ramet._verify.pair import Pair
 from ramet._verify.report import Check
-from ramet._verify.run import attempt, state_of
+from ramet._verify.run import run_restored, state_of
 from ramet._verify.side import Side
 
 _CHUNK = 1 << 20
@@ -49,7 +49,7 @@ def check(pair: Pair) -> Check:
 
 def _save(pair: Pair, side: Side, path: Path) -> Exception | None:
     with keep_name_counters():
-        returned = attempt(pair, lambda: side.model.save(path))
+        returned = run_restored(pair, lambda: side.model.save(path))
     return returned if isinstance(returned, Exception) else None
 
 
@@ -177,4 +177,4 @@ def _loaded(pair: Pair, side: Side, path: Path, seed: int) -> dict[str, list[Any
         return state_of(Side(keras.saving.load_model(path, custom_objects=_classes(side), safe_mode=False)))
 
     with keep_name_counters():
-        return attempt(pair, load)
+        return run_restored(pair, load)

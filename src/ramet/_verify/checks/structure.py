@@ -78,7 +78,7 @@ def _compare_graphs(findings: Findings, path: str, ours: Graph, theirs: Graph, r
 def _matched(
     findings: Findings, path: str, prefix: str, word: str, ours: Iterable[Any], theirs: Iterable[Any]
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the variables or calls with the same id, each with its path; the others are findings, and so is their order."""
+    """Yield the variables or calls that both graphs have, by id, with their paths. The others become findings."""
     mine, yours = ({one.id: one for one in side} for side in (ours, theirs))
     for name, one in mine.items():
         if name in yours:

@@ -14,7 +14,7 @@ from ramet._verify.findings import Findings, not_run, short
 from ramet._verify.inputs import Case
 from ramet._verify.pair import Pair
 from ramet._verify.report import Check
-from ramet._verify.run import attempt, first_difference, state_of
+from ramet._verify.run import first_difference, run_restored, state_of
 from ramet._verify.side import Side
 
 
@@ -102,4 +102,4 @@ def _step(pair: Pair, side: Side, case: Case, targets: Any) -> _Step | Exception
         logs = side.model.train_on_batch(inputs, targets, return_dict=True)
         return _Step({name: [np.asarray(value)] for name, value in logs.items()}, state_of(side, pair.copies))
 
-    return attempt(pair, step)
+    return run_restored(pair, step)
