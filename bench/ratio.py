@@ -114,6 +114,7 @@ def _of_verbs(backend: str, measured: dict[str, Any]) -> Iterator[Ratio]:
             yield Ratio(backend, what, "over reading both", seconds[what] / read, more_is_better=False)
     for verb, by_depth in measured.get("growth", {}).items():
         if len(by_depth) > 1:
-            (few, small), (many, large) = by_depth.items()
+            # A stored file has sorted keys, and "160" comes before "40".
+            (few, small), (many, large) = sorted(by_depth.items(), key=lambda item: int(item[0]))
             what = f"time a layer, {many} over {few}"
             yield Ratio(backend, f"growth of {verb}", what, large / small, GROWTH, more_is_better=False)
