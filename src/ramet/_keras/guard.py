@@ -35,7 +35,7 @@ _MACHINE = ("/proc", "/sys", "/dev/null", "/dev/urandom", "/dev/random", "/usr/s
 # The environment and the memory of the process.
 _SECRET = re.compile(r"/proc/\d+/(?:task/\d+/)?(?:environ|mem)")
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-# What loading a valid file never does, with its audit events; a name without a dot stands for all events that begin with it.
+# Actions that loading a valid file never takes, with their audit events. A name without a dot matches all events of a module.
 _NEVER = {
     "open a connection": (
         *("ftplib", "http", "imaplib", "nntplib", "poplib", "smtplib", "telnetlib", "urllib"),
