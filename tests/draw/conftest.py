@@ -1,6 +1,5 @@
-"""Fixtures that open pages in a real browser."""
+"""The fixture that opens pictures in a real browser."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,22 +8,6 @@ import pytest
 
 from ramet._draw import Picture
 from tests.draw.visit import Visit
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """Start Chromium once per session."""
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason="playwright is not installed: `pip install playwright` enables these tests"
-    )
-    program = shutil.which("chromium") or shutil.which("chromium-browser")
-    if program is None:
-        pytest.skip("chromium is not installed: `apt-get install chromium` enables these tests")
-    with playwright.sync_playwright() as running:
-        # Containers often run as root, where the sandbox of Chromium cannot start.
-        started = running.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.fixture

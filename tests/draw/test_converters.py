@@ -62,7 +62,7 @@ def test_missing_converter_is_reported_with_a_fix(tmp_path: Path, tools: Callabl
 
         assert str(caught.value) == (
             f"Cannot write a {name[1:]} file: no SVG converter is installed.\n"
-            "  expected: the Python package cairosvg, or rsvg-convert, inkscape or chromium on the PATH\n"
+            "  expected: the Python package cairosvg, or rsvg-convert, Inkscape, Chromium, Chrome or Edge\n"
             "  fix: install one, for example with `pip install cairosvg`, or write .svg, which most editors can read."
         )
     assert [one.name for one in tmp_path.iterdir()] == ["bin"]
@@ -100,6 +100,50 @@ def test_cropped_result_is_refused(tmp_path: Path, tools: Callable[..., None]) -
     ):
         assert part in message
     assert (tmp_path / "m.png").read_bytes() == b"old"
+
+
+@needs_scripts
+def test_program_in_the_current_folder_is_not_started(
+    tmp_path: Path, tools: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows looks there first. Elsewhere, a PATH with "." does the same."""
+    tools(inkscape="raise SystemExit('started')")
+    monkeypatch.chdir(tmp_path / "bin")
+    monkeypatch.setenv("PATH", ".")
+
+    assert module._converters() == {}
+
+
+@pytest.mark.parametrize(
+    ("system", "place", "name"),
+    [
+        ("win32", "Microsoft/Edge/Application/msedge.exe", "msedge"),
+        ("win32", "Google/Chrome/Application/chrome.exe", "chrome"),
+        ("win32", "Inkscape/bin/inkscape.exe", "inkscape"),
+        ("darwin", "Applications/Google Chrome.app/Contents/MacOS/Google Chrome", "Google Chrome"),
+        ("darwin", "Applications/Inkscape.app/Contents/MacOS/inkscape", "inkscape"),
+    ],
+)
+def test_program_that_is_not_on_the_path_is_found(
+    tmp_path: Path,
+    tools: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    system: str,
+    place: str,
+    name: str,
+) -> None:
+    for variable in ("HOME", "USERPROFILE", "ProgramFiles(x86)"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    (tmp_path / place).parent.mkdir(parents=True)
+    (tmp_path / place).touch()
+    assert name not in module._converters()
+    monkeypatch.setattr(sys, "platform", system)
+    # On Windows, `which` asks the system since Python 3.12.
+    monkeypatch.setattr(shutil, "which", lambda _command: None)
+
+    [found] = [convert for key, convert in module._converters().items() if key == name]
+
+    assert found.args[1] == str(tmp_path / place)  # type: ignore[attr-defined]
 
 
 def test_cairosvg_is_preferred_and_may_lack_its_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,9 @@
 """The page as text: one file without links, in which names cannot act; and saving it."""
 
+import base64
 import json
-import os
 import re
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from ramet._draw.html import histogram
 from ramet.errors import ArgumentError
 from tests.draw.sample import PICTURES, before_and_after, chain, hostile
 from tests.graph import big
+from tests.support.platforms import posix
 
 pytestmark = pytest.mark.no_backend
 
@@ -67,11 +69,34 @@ def test_policy_allows_only_the_script_of_the_page() -> None:
     )
 
 
-def test_notebook_gets_a_sandboxed_frame() -> None:
-    shown = draw_graph(hostile())._repr_html_()
+class Parts(HTMLParser):
+    """The attributes of the frames and images in a text."""
 
-    assert shown.startswith('<iframe title="picture of a model" sandbox="allow-scripts"')
-    assert shown.count("<") == 2
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: dict[str, list[dict[str, str | None]]] = {"iframe": [], "img": []}
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in self.found:
+            self.found[tag].append(dict(attrs))
+
+
+def test_notebook_gets_a_sandboxed_frame_with_the_page() -> None:
+    picture = draw_graph(hostile())
+    [frame] = Parts(picture._repr_html_()).found["iframe"]
+
+    assert frame["sandbox"] == "allow-scripts"
+    assert frame["srcdoc"] == picture.to_html()
+
+
+def test_notebook_without_frames_gets_the_drawing() -> None:
+    picture = draw_graph(hostile())
+    [image] = Parts(picture._repr_html_()).found["img"]
+    head, _, data = str(image["src"]).partition(",")
+
+    assert head == "data:image/svg+xml;base64"
+    assert base64.b64decode(data).decode() == picture.to_svg()
 
 
 def test_extension_chooses_the_format(tmp_path: Path) -> None:
@@ -105,7 +130,7 @@ def test_missing_folder_is_refused_before_anything_is_drawn(tmp_path: Path) -> N
             ramet.draw(chain("a"), tmp_path / name)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has other links and file permissions")
+@posix
 def test_saving_keeps_links_and_permissions(tmp_path: Path) -> None:
     file, link = tmp_path / "m.svg", tmp_path / "link.svg"
     file.write_text("old", encoding="utf-8")

@@ -8,21 +8,21 @@ change their order. So opening a box needs no new layout, readers keep their bea
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TypeAlias, cast
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
 
+from ramet._draw.columns import choose_columns
 from ramet._draw.drawing import Bend, Box, Drawing
+from ramet._draw.ordering import order_rows
+from ramet._draw.ranking import Pair, connected_parts, link, longest_paths, shorten_edges, without_cycles
 
 # One column of the layout, before boxes push each other apart.
 _COLUMN = 72.0
-# Bends take most of the time of a layout. Beyond this many, the longest edges go straight to their targets.
-_MOST_BENDS = 4_000
-_LONGEST_EDGE = 400
-# The most that a layout may cost: the sum over all rows of edges below times boxes and bends. It takes a few seconds.
-_MOST_WORK = 400_000
-
-# Boxes and bends with their positions, the width and height of all, and the edges between them.
-_Part: TypeAlias = tuple[list[tuple[int, tuple[float, float]]], float, float, list[tuple[int, int]] | None]
+# Edges and their bends take most of the time of a layout. Beyond this many, the longest edges go straight to their targets.
+_MOST_EDGES, _MOST_BENDS = 20_000, 4_000
+# The columns between two connected parts, and the fewest columns of a part.
+_PART_GAP, _PART_WIDTH = 1.5, 1.0
 
 
 def arrange_rows(drawing: Drawing, container: Box) -> None:
@@ -30,19 +30,16 @@ def arrange_rows(drawing: Drawing, container: Box) -> None:
     joined = [edge for edge in container.edges if edge.source != edge.target]
     pairs = list(dict.fromkeys((edge.source, edge.target) for edge in joined))
     numbers = {box: index for index, box in enumerate(dict.fromkeys(end for pair in pairs for end in pair))}
-    kept = _affordable([(numbers[source], numbers[target]) for source, target in pairs], len(numbers))
-    boxes = [drawing.boxes[number] for number in numbers]
-    paths: dict[tuple[int, int], list[int]] = {}
-    rows = 0
-    if kept and _work(kept, len(numbers)) <= _MOST_WORK:
-        paths, rows = _lay_out(kept, boxes, container)
-    elif kept:
-        rows = _lay_out_plainly(kept, boxes)
+    layered = lay_out([(numbers[source], numbers[target]) for source, target in pairs], len(numbers))
+    for box, index in numbers.items():
+        drawing.boxes[box].rank, drawing.boxes[box].x = layered.ranks[index], layered.columns[index] * _COLUMN
+    bends = zip(layered.ranks[len(numbers) :], layered.columns[len(numbers) :], strict=True)
+    container.bends += [Bend(rank, column * _COLUMN) for rank, column in bends]
     for edge in joined:
-        edge.bends = paths.get((numbers[edge.source], numbers[edge.target]), [])
-    connected = {end for pair in kept for end in pair}
-    alone = [number for number in container.children if numbers.get(number) not in connected]
-    _fill_grid(drawing, alone, rows, max(4, round(len(alone) ** 0.5)))
+        path = layered.bends.get((numbers[edge.source], numbers[edge.target]), ())
+        edge.bends = [bend - len(numbers) for bend in path]
+    alone = [number for number in container.children if number not in numbers]
+    _fill_grid(drawing, alone, max(layered.ranks, default=-1) + 1, max(4, round(len(alone) ** 0.5)))
 
 
 def arrange_grid(drawing: Drawing, container: Box) -> None:
@@ -58,113 +55,57 @@ def _fill_grid(drawing: Drawing, numbers: list[int], first_row: int, columns: in
         box.rank, box.x = first_row + index // columns, index % columns * _COLUMN
 
 
-def _affordable(pairs: list[tuple[int, int]], count: int) -> list[tuple[int, int]]:
-    """Return the edges for the layout. If possible, each box keeps one edge from above, which determines its row."""
-    ranks = _ranks(pairs, count)
-    spans = [ranks[target] - ranks[source] for source, target in pairs]
-    bends = sum(span - 1 for span in spans if span > 1)
-    if bends <= _MOST_BENDS and max(spans, default=0) <= _LONGEST_EDGE:
-        return pairs
-    kept: set[int] = set()
-    held: set[int] = set()
-    holding: set[int] = set()
-    budget = _MOST_BENDS
-    for index in sorted(range(len(pairs)), key=spans.__getitem__):
-        source, target = pairs[index]
-        needed = source not in holding or target not in held
-        is_short = spans[index] <= _LONGEST_EDGE or needed
-        # Required edges may take as much again as all the others.
-        if is_short and spans[index] - 1 <= budget + _MOST_BENDS * needed:
-            kept.add(index)
-            held.add(target)
-            holding.add(source)
-            budget -= max(spans[index] - 1, 0)
-    return [pair for index, pair in enumerate(pairs) if index in kept]
+@dataclass(frozen=True, slots=True)
+class Layered:
+    """The row and column of each vertex, then of each bend, and the bends of each edge from top to bottom."""
+
+    ranks: list[int]
+    columns: list[float]
+    bends: dict[Pair, list[int]]
 
 
-def _ranks(pairs: list[tuple[int, int]], count: int) -> list[int]:
-    """Return the length of the longest path to each box; 0 for boxes on a cycle, which invalid graphs may have."""
-    after: list[list[int]] = [[] for _ in range(count)]
-    open_before = [0] * count
-    for source, target in pairs:
-        after[source].append(target)
-        open_before[target] += 1
-    ranks = [0] * count
-    ready = [vertex for vertex in range(count) if not open_before[vertex]]
-    while ready:
-        vertex = ready.pop()
-        for other in after[vertex]:
-            ranks[other] = max(ranks[other], ranks[vertex] + 1)
-            open_before[other] -= 1
-            if not open_before[other]:
-                ready.append(other)
-    return ranks
+def lay_out(pairs: Sequence[Pair], count: int) -> Layered:
+    """Return the layered layout of a graph.
 
-
-def _work(pairs: list[tuple[int, int]], count: int) -> int:
-    """Return the cost of a layout of these edges."""
-    ranks = _ranks(pairs, count)
-    edges, widths = Counter[int](), Counter[int](ranks)
-    for source, target in pairs:
-        edges.update(range(ranks[source], ranks[target]))
-        widths.update(range(ranks[source] + 1, ranks[target]))
-    return sum(number * widths[row] for row, number in edges.items())
-
-
-def _lay_out_plainly(pairs: list[tuple[int, int]], boxes: list[Box]) -> int:
-    """Put the boxes into rows, each below the middle of its inputs, and return the number of rows.
-
-    For graphs that no reader could follow anyway: rows of hundreds of boxes, with edges between all of them.
+    Args:
+        pairs: The edges, each once. Those that close a cycle are left out.
+        count: The number of vertices.
     """
-    before: dict[int, list[int]] = {}
-    for source, target in pairs:
-        before.setdefault(target, []).append(source)
-    ranks = _ranks(pairs, len(boxes))
-    rows: dict[int, list[int]] = {}
-    for number in sorted({end for pair in pairs for end in pair}):
-        rows.setdefault(ranks[number], []).append(number)
-    column: dict[int, int] = {}
-    for rank, row in sorted(rows.items()):
-        middle = {
-            one: sum(column.get(other, 0) for other in before.get(one, ())) / len(before.get(one, " ")) for one in row
-        }
-        for index, number in enumerate(sorted(row, key=lambda one: (middle[one], one))):
-            column[number] = index
-            boxes[number].rank, boxes[number].x = rank, index * _COLUMN
-    return max(rows) + 1
+    pairs = without_cycles(pairs, count)
+    before, after = link(pairs, count)
+    parts = connected_parts(before, after)
+    ranks = longest_paths(before, after)
+    for part in parts:
+        shorten_edges(part, before, after, ranks)
+        top = min(ranks[vertex] for vertex in part)
+        for vertex in part:
+            ranks[vertex] -= top
+    bends: dict[Pair, list[int]] = {}
+    bends_from: dict[int, list[int]] = {}
+    segments: list[Pair] = []
+    for source, target in _affordable(pairs, ranks):
+        path = list(range(len(ranks), len(ranks) + ranks[target] - ranks[source] - 1))
+        ranks += range(ranks[source] + 1, ranks[target])
+        segments += itertools.pairwise((source, *path, target))
+        bends[source, target] = path
+        bends_from.setdefault(source, []).extend(path)
+    above, below = link(segments, len(ranks))
+    columns = [0.0] * len(ranks)
+    offset = 0.0
+    for part in parts:
+        vertices = part + [bend for vertex in part for bend in bends_from.get(vertex, ())]
+        found = choose_columns(order_rows(vertices, ranks, above, below), above, below, count)
+        left = min(found.values())
+        for vertex, column in found.items():
+            columns[vertex] = column - left + offset
+        offset += max(max(found.values()) - left, _PART_WIDTH) + _PART_GAP
+    return Layered(ranks, columns, bends)
 
 
-def _lay_out(
-    pairs: list[tuple[int, int]], boxes: list[Box], container: Box
-) -> tuple[dict[tuple[int, int], list[int]], int]:
-    """Put the boxes into rows and columns, and return the bends of each pair and the number of rows."""
-    from fast_sugiyama import from_edges
-
-    bends: dict[int, int] = {}
-    targets: dict[int, list[int]] = {}
-    offset, rows = 0.0, 0
-    # The vertices are numbers, because numbers were passed.
-    parts = cast("list[_Part]", from_edges(pairs, vertex_spacing=1, dummy_vertices=True))
-    for positions, width, height, edges in parts:
-        left = min(x for _, (x, _) in positions)
-        # Sorted by number: the order in which the engine returns them varies.
-        for number, (x, y) in sorted(positions):
-            rank, column = round(height - y), (x - left + offset) * _COLUMN
-            if number < len(boxes):
-                boxes[number].rank, boxes[number].x = rank, column
-            else:
-                bends[number] = len(container.bends)
-                container.bends.append(Bend(rank, column))
-        for source, target in sorted(edges or ()):
-            targets.setdefault(source, []).append(target)
-        offset += width + 1.5
-        rows = max(rows, round(height) + 1)
-    paths: dict[tuple[int, int], list[int]] = {}
-    for source in range(len(boxes)):
-        for vertex in targets.get(source, ()):
-            passed = []
-            while vertex in bends:
-                passed.append(bends[vertex])
-                vertex = targets[vertex][0]
-            paths[source, vertex] = passed
-    return paths, rows
+def _affordable(pairs: list[Pair], ranks: list[int]) -> list[Pair]:
+    """Return the edges that are part of the layout. The others only determine rows, and have no bends."""
+    spans = [ranks[target] - ranks[source] for source, target in pairs]
+    shortest = sorted(range(len(pairs)), key=spans.__getitem__)[:_MOST_EDGES]
+    bends = itertools.accumulate(spans[index] - 1 for index in shortest)
+    kept = {index for index, number in zip(shortest, bends, strict=True) if number <= _MOST_BENDS}
+    return [pair for index, pair in enumerate(pairs) if index in kept]
