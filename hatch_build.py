@@ -1,10 +1,14 @@
 """Build hook: compile the walk of the copier (src/ramet/_copy/_compiled).
 
-If that fails, the package is installed without it, and the walk in Python does the same, more slowly.
+If that fails, or the compiled walk does not support the running Python, the package is built without it, and the walk in
+Python does the same, more slowly. Such a wheel is pure and works everywhere. RAMET_PURE_PYTHON=1 asks for it, and
+RAMET_REQUIRE_COMPILED=1 turns a failed compilation into an error.
 """
 
 from __future__ import annotations
 
+import os
+import runpy
 import shutil
 import sys
 import tempfile
@@ -28,8 +32,10 @@ class CompiledWalkHook(BuildHookInterface):
             return
         try:
             built = compile_walk(Path(self.root))
-        except Exception as error:  # noqa: BLE001  # no compiler, no headers, another system: not an error
-            self.app.display_warning(f"The compiled walk was not built, so cloning takes longer: {error}")
+        except Exception as error:  # no compiler, no headers, another system: not an error unless asked for
+            if os.environ.get("RAMET_REQUIRE_COMPILED"):
+                raise
+            self.app.display_warning(f"Built without the compiled walk, so cloning takes longer: {error}")
             return
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
@@ -38,6 +44,11 @@ class CompiledWalkHook(BuildHookInterface):
 
 def compile_walk(root: Path) -> Path:
     """Compile the extension module for the running Python and return its path."""
+    # One file of the package, which cannot be imported because its dependencies are not installed here.
+    reason = runpy.run_path(str(root / SOURCE.parent / "__init__.py"))["why_not_compile"]()
+    if reason is not None:
+        raise RuntimeError(reason)
+
     from Cython.Build import cythonize
     from setuptools import Distribution, Extension
     from setuptools.command.build_ext import build_ext

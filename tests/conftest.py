@@ -3,8 +3,11 @@
 import functools
 import gc
 import os
+import shutil
 import sys
+import traceback
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -45,6 +48,18 @@ def pytest_collection_modifyitems(config, items):
     selected, left_out = on_backend(items, keras.backend.backend(), config.getoption("--cases"))
     items[:] = selected
     config.hook.pytest_deselected(items=left_out)  # counted in the last line of pytest's output
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call():
+    """Skip a test if Keras needs TensorFlow for it, as for lookup layers, and it is not installed."""
+    try:
+        return (yield)
+    except ImportError as error:
+        *_, last = traceback.walk_tb(error.__traceback__)
+        if find_spec("tensorflow") is None and last[0].f_globals["__name__"].startswith("keras."):
+            pytest.skip(f"needs TensorFlow; installing it lifts this: {error}")
+        raise
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -89,6 +104,22 @@ def freeze_existing_objects():
 def backend():
     """Return the backend that Keras runs on."""
     return keras.backend.backend()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Start Chromium once per session."""
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is not installed: `pip install playwright` enables these tests"
+    )
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    if program is None:
+        pytest.skip("chromium is not installed: `apt-get install chromium` enables these tests")
+    with playwright.sync_playwright() as running:
+        # Containers often run as root, where the sandbox of Chromium cannot start.
+        started = running.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield started
+        started.close()
 
 
 @pytest.fixture

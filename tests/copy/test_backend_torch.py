@@ -440,6 +440,7 @@ def test_scripted_or_traced_module_is_exact_or_refused_with_its_path():
         assert module.weight.any()
 
 
+@pytest.mark.filterwarnings("ignore:Guards may run slower on Python 3.13.0:RuntimeWarning")  # torch's advice to upgrade
 def test_module_behind_torch_compile_is_exact_or_refused_with_its_path():
     model = dense_model()
     model.fast = Holder(torch.compile(nn.Linear(4, 3), backend="eager"))

@@ -675,7 +675,7 @@ def test_one_bad_output_branch_refuses_the_whole_model():
     good, bad = layers.Dense(2, name="good")(inputs), layers.Dense(2, name="bad")(inputs)
     model = keras.Model(inputs, {"good": good, "bad": bad}, name="net")
 
-    with Path(__file__).open() as file:
+    with Path(__file__).open(encoding="utf-8") as file:
         model.get_layer("bad").source = file
         with pytest.raises(CannotCopyError) as caught:
             ramet.clone(model)

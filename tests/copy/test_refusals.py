@@ -38,7 +38,7 @@ def refused(target, **options):
 
 @pytest.mark.parametrize(
     ("value", "text_of_value", "kind"),
-    [(42, "42", "int"), (None, "None", "NoneType"), ("model.keras", "'model.keras'", "str"), (1.5, "1.5", "float")],
+    [(42, "42", "int"), (None, "None", "NoneType"), ("model", "'model'", "str"), (1.5, "1.5", "float")],
 )
 def test_plain_value_is_refused(value, text_of_value, kind):
     error = refused(value)
@@ -50,6 +50,11 @@ def test_plain_value_is_refused(value, text_of_value, kind):
         f"found:    {text_of_value} (class {kind})",
         "fix: pass a Keras model, or a list of models.",
     )
+
+
+@pytest.mark.parametrize("path", ["model.keras", Path("model.keras")])
+def test_path_of_a_file_is_refused_with_the_way_to_load_it(path):
+    assert refused(path).fix == "load the file and pass the model, or use the command `ramet clone`."
 
 
 def test_model_class_is_refused():
@@ -177,7 +182,7 @@ def test_parts_of_an_error_are_data():
 
 
 def test_open_file_is_refused():
-    with Path(__file__).open() as file:
+    with Path(__file__).open(encoding="utf-8") as file:
         error = refused(net_with(file))
 
     assert str(error) == text(

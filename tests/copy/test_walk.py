@@ -6,8 +6,13 @@ The whole suite runs with either walk (`make test-python-walk`), which shows tha
 import collections
 import copy
 import gc
+import runpy
+import subprocess
 import sys
+import sysconfig
+import types
 import weakref
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -102,6 +107,51 @@ def test_compiled_walk_is_used_if_built_and_not_switched_off():
     assert issubclass(Copier, Walk) is not uses_compiled_walk()
     if not uses_compiled_walk():
         pytest.skip("the compiled walk is switched off, or was not built because there was no C compiler")
+
+
+UNSUPPORTED = {
+    "free-threaded": ("import sysconfig; sysconfig.get_config_var = {'Py_GIL_DISABLED': 1}.get", "needs the GIL"),
+    "newer": (
+        "import ramet._copy._compiled as walk; walk.NEWEST_TESTED = (3, 10)",
+        "not tested on Python newer than 3.10",
+    ),
+    "other": ("import sys; sys.implementation.name = 'other'", "written for CPython"),
+    "switched off": ("import os; os.environ['RAMET_PURE_PYTHON'] = '1'", "RAMET_PURE_PYTHON is set"),
+}
+
+
+@pytest.mark.no_backend
+@pytest.mark.parametrize("kind", UNSUPPORTED)
+def test_python_walk_is_used_where_the_compiled_one_is_not_supported(kind, monkeypatch):
+    monkeypatch.delenv("RAMET_PURE_PYTHON", raising=False)
+    pretend, reason = UNSUPPORTED[kind]
+    # Keras comes first: it must not see the changed interpreter.
+    program = f"""
+import keras
+{pretend}
+import ramet
+from ramet._copy import why_python_walk
+from ramet._copy.copier import Walk
+twin = ramet.clone(keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)]))
+print(Walk.__module__, twin.count_params(), why_python_walk())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)
+
+    assert done.stdout.startswith("ramet._copy.walk 8 ")
+    assert reason in done.stdout
+
+
+@pytest.mark.no_backend
+def test_walk_is_not_compiled_for_a_free_threaded_python(monkeypatch):
+    interface = types.SimpleNamespace(BuildHookInterface=object)  # hatchling is installed while building only
+    monkeypatch.setitem(sys.modules, "hatchling.builders.hooks.plugin.interface", interface)
+    monkeypatch.setattr(sysconfig, "get_config_var", {"Py_GIL_DISABLED": 1}.get)
+    monkeypatch.delenv("RAMET_PURE_PYTHON", raising=False)
+    root = Path(__file__).parents[2]
+    hook = runpy.run_path(str(root / "hatch_build.py"))
+
+    with pytest.raises(RuntimeError, match="free-threaded"):
+        hook["compile_walk"](root)
 
 
 def a_model():
@@ -390,6 +440,18 @@ def test_function_keeps_its_type_parameters():
     layer.__dict__["held"] = names["make"](layer)
     twin = twin_of(layer)
     assert twin.held.__type_params__ == layer.held.__type_params__
+    assert twin.held(1) is twin
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="annotations are evaluated when they are read since Python 3.14")
+def test_annotations_of_a_function_are_not_evaluated():
+    names = {"layer": layers.Dense(1)}
+    exec("def make(layer):\n    def function(x: Later) -> int:\n        return layer\n    return function", names)
+    layer = names["layer"]
+    layer.__dict__["held"] = names["make"](layer)
+    twin = ramet.clone(layer)
+    names["Later"] = str
+    assert twin.held.__annotations__ == {"x": str, "return": int}
     assert twin.held(1) is twin
 
 

@@ -46,7 +46,7 @@ def free_compiled_programs() -> None:
 def resident() -> float:
     """Return the current memory of this process in GB, or its peak if the system does not report it."""
     try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1])
     except OSError:
         return peak()
     return pages * os.sysconf("SC_PAGE_SIZE") / GIGABYTE
@@ -56,7 +56,7 @@ def peak() -> float:
     """Return the peak memory of this process in GB, or 0 if the system does not report it."""
     try:
         # Not ru_maxrss: on Linux it includes the memory of the parent process at the start of this one.
-        lines = Path("/proc/self/status").read_text().splitlines()
+        lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     except OSError:
         return _max_resident("RUSAGE_SELF")
     return next(

@@ -14,7 +14,7 @@ class defines how its instances are copied, and `register_copy` lets users add r
     finish           ids and other identities, `name=` and `seed=`
     shared_globals   warnings about globals that both models use
 
-Names are imported on first use: `ramet --version` calls `uses_compiled_walk` and must not import Keras.
+Names are imported on first use: `ramet --version` calls `why_python_walk` and must not import Keras.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from ramet._copy._compiled import uses_compiled_walk
+from ramet._copy._compiled import uses_compiled_walk, why_python_walk
 
 if TYPE_CHECKING:
     from ramet._copy.model import copy_model
     from ramet._copy.rules import register_copy
 
-__all__ = ["copy_model", "register_copy", "uses_compiled_walk"]
+__all__ = ["copy_model", "register_copy", "uses_compiled_walk", "why_python_walk"]
 
 _MODULES = {"copy_model": "model", "register_copy": "rules"}
 

@@ -96,7 +96,10 @@ class FunctionRule(CopyRule):
         new.__qualname__ = old.__qualname__
         new.__module__ = old.__module__
         new.__doc__ = old.__doc__
-        if old.__annotations__:
+        if (annotate := getattr(old, "__annotate__", None)) is not None:
+            # Since Python 3.14. Reading `__annotations__` would evaluate them, which fails if a name is not defined.
+            new.__annotate__ = copier.copy(annotate)  # type: ignore[attr-defined]
+        elif old.__annotations__:
             new.__annotations__ = dict(old.__annotations__)
         if getattr(old, "__type_params__", ()):  # since Python 3.12
             new.__type_params__ = old.__type_params__  # type: ignore[attr-defined]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import inspect
+import os
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -149,6 +150,9 @@ def _with_structure_of(target: Any, twins: list[Any]) -> Any:
     return type(target)(twins)
 
 
+_PASS_A_MODEL = "pass a Keras model, or a list of models."
+
+
 def _not_a_model(value: Any, item: str) -> NotAModelError:
     if isinstance(value, type):
         description = found = f"the class {value.__name__}"
@@ -159,7 +163,8 @@ def _not_a_model(value: Any, item: str) -> NotAModelError:
     else:
         description, kind = _describe(value), type(value).__name__
         found = description if description.endswith(kind) else f"{description} (class {kind})"
-        fix = "pass a Keras model, or a list of models."
+        is_file = isinstance(value, os.PathLike) or (isinstance(value, str) and value.endswith((".keras", ".h5")))
+        fix = "load the file and pass the model, or use the command `ramet clone`." if is_file else _PASS_A_MODEL
     return NotAModelError(
         f"Cannot clone {f'{item} of the collection' if item else description}: it is not a model.",
         expected="a Keras model, layer, optimizer or metric, or a list, tuple or dict of them",
