@@ -34,6 +34,13 @@ def capture(model: Any) -> Graph:
     Args:
         model: A model or layer, the path of a model file, or a graph, which is returned as it is.
 
+    Returns:
+        The graph.
+
+    Raises:
+        NotAModelError: `model` is neither a model nor a layer, a path or a graph.
+        ModelFileError: The file is missing, broken, or not a model.
+
     >>> import keras, ramet
     >>> model = keras.Sequential([keras.Input((4,), name="x"), keras.layers.Dense(2, name="d")], name="tiny")
     >>> print(ramet.capture(model))
@@ -51,6 +58,14 @@ def select(model: Any, selector: Any) -> Selection:
     Args:
         model: A model or layer, the path of a model file, or a graph.
         selector: A selector, a glob over paths, a class, a layer of the model, or a list of these.
+
+    Returns:
+        The selection, a sequence of matches; empty if nothing matches.
+
+    Raises:
+        ArgumentError: `selector` is none of these.
+        NotAModelError: `model` is neither a model nor a layer, a path or a graph.
+        ModelFileError: The file is missing, broken, or not a model.
 
     >>> import keras, ramet
     >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, name="a"), keras.layers.ReLU(name="b")])
@@ -71,19 +86,24 @@ def select(model: Any, selector: Any) -> Selection:
 def diff(before: Any, after: Any) -> Diff:
     """Return the differences between two models. Print the result, read its `changes`, or write it with `to_json()`.
 
-    Compared are layers added, removed, moved, renamed and replaced; settings, calls, masks, inputs and outputs; sharing;
-    compile settings; how far weights moved; and the state of the optimizer. Live models are also compared by metrics,
-    vocabularies, random and recurrent state and attributes; files also by assets, metadata and whatever else they contain.
-    Numbers are compared bit by bit, and `not_compared` lists what is left out. Equal models give an empty diff. Neither
-    model is changed, and files are read as data: nothing in them runs.
+    The diff covers layers added, removed, moved, renamed and replaced; settings, calls, masks, inputs and outputs;
+    sharing; compile settings; how far weights moved; and the state of the optimizer. Live models are also compared by
+    metrics, vocabularies, random and recurrent state and attributes; files also by assets, metadata and whatever else
+    they contain. Numbers are compared bit by bit, and `not_compared` lists what is left out. Equal models give an empty
+    diff. Neither model is changed, and files are read as data: nothing in them runs.
 
     Args:
         before: A model or layer, the path of a model file (`.keras`, `.h5`, weights), or a graph.
-        after: Another of these. A live model is compared with a file as if it had been saved. A graph holds no values, so
-            only what it describes is compared; the graph of a live model cannot be compared with a file.
+        after: Another of these. A live model is compared with a file as if it had been saved. A graph holds no values,
+            so only what it describes is compared; the graph of a live model cannot be compared with a file.
+
+    Returns:
+        The diff, which is false if there is no difference.
 
     Raises:
         ArgumentError: The two have different forms, or the model cannot be saved without loss.
+        NotAModelError: An argument is neither a model nor a layer, a path or a graph.
+        ModelFileError: A file is missing, broken, or not a model.
 
     >>> import keras, ramet
     >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2, name="d")], name="tiny")
@@ -125,7 +145,7 @@ def draw(
     Args:
         model: A model or layer, the path of a model file, which is read as data, or a graph.
         path: The file to write; its suffix selects the format. Nothing is written without it. PNG and PDF need a converter:
-            the Python package cairosvg, or rsvg-convert, inkscape or chromium on the PATH.
+            the Python package cairosvg, or rsvg-convert, Inkscape, Chromium, Chrome or Edge.
         before: An earlier model, file or graph. The picture then shows the differences, including removed layers, and
             boxes are colored by how far their weights moved.
         report: A report of `ramet.verify` on the model. The page then opens at the first value that differs.
@@ -133,9 +153,14 @@ def draw(
         columns: The number of columns to fold a long picture into; with `rankdir="LR"`, the number of lines.
         scale: The number of pixels per unit of a `.png`; 2 by default.
 
+    Returns:
+        The picture, which a notebook shows.
+
     Raises:
-        ArgumentError: The suffix is not supported, no converter is installed, or an argument is out of range. Nothing is
-            written.
+        ArgumentError: The suffix is not supported, no converter is installed, or an argument is out of range. Nothing
+            is written.
+        NotAModelError: `model` is neither a model nor a layer, a path or a graph.
+        ModelFileError: The file is missing, broken, or not a model.
 
     >>> import keras, ramet
     >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
@@ -146,6 +171,11 @@ def draw(
 
     check_direction(rankdir, columns)
     if path is not None:
+        if not is_path(path):
+            raise ArgumentError(
+                f"Cannot draw to an object of class {type(path).__name__}: it is not a path.",
+                fix='pass the name of a file, such as "model.html"; an earlier model is passed as before=.',
+            )
         check_target(Path(path), scale)
     elif scale is not None:
         raise ArgumentError("Cannot scale a picture that is not written: scale= needs a .png path.", fix="omit scale=.")
@@ -178,15 +208,19 @@ def draw(
 def show(path: str | os.PathLike[str], *, weights: bool = False) -> FileListing:
     """Return the contents of a model file: layers, shapes, parameters, sharing, metadata and compile settings.
 
-    The file is read as data: nothing in it runs, and Keras is not needed. Print the result, read its attributes, or write
-    it with `to_json()`.
+    The file is read as data: nothing in it runs, and Keras is not needed. Print the result, read its attributes, or
+    write it with `to_json()`.
 
     Args:
         path: A `.keras` file or folder, a `.weights.h5` or `.weights.json` file, or a `.h5` file of Keras 2.
         weights: `True` to read the values of the variables, too, for the range and a digest of each.
 
+    Returns:
+        The listing.
+
     Raises:
         ModelFileError: The file is missing, broken, or not a model.
+        ArgumentError: `path` is not a path.
 
     >>> import os, tempfile
     >>> import keras, ramet

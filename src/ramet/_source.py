@@ -103,7 +103,7 @@ def saved(model: Any, like: Path) -> Iterator[Path]:
             fix="put the layer into a model first, or compare two layers.",
         )
     legacy = like.suffix in (".h5", ".hdf5") and not like.name.endswith(".weights.h5")
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         path = Path(folder) / ("model.h5" if legacy else "model.keras")
         logger = logging.getLogger("absl")  # Keras logs a warning there for every .h5 file
         enabled, logger.disabled = not logger.disabled, True

@@ -1,14 +1,20 @@
 """Commands on hostile files: odd names, modules in the current folder, files that take too much."""
 
 import shutil
+import signal
 import subprocess
 import sys
+import threading
+import time
 
 import keras
 import pytest
 
+from ramet._cli import bounded
 from ramet._cli.bounded import _size
+from ramet.errors import OutOfBudgetError
 from tests.files.build import DENSE_WEIGHTS, TINY, archive, sharded, weights
+from tests.support.platforms import posix
 
 pytestmark = pytest.mark.no_backend
 
@@ -21,6 +27,7 @@ def odd_name(tmp_path):
     return archive(tmp_path / NAME)
 
 
+@posix
 @pytest.mark.parametrize(
     "command",
     [
@@ -97,3 +104,59 @@ def test_limits_of_sharded_weights_depend_on_the_size_of_all_shards(tmp_path):
     (tmp_path / "other_00000.weights.h5").write_bytes(bytes(100))
 
     assert _size(path) == path.stat().st_size + 3 * len(weights(DENSE_WEIGHTS))
+
+
+def compute(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+@pytest.fixture(params=["timer", "watch"])
+def limited(request, monkeypatch, tmp_path, handle_interrupts):
+    """Return the limits of a file with one second of processor time, as on POSIX and as on Windows."""
+    if request.param == "watch":
+        monkeypatch.delattr(signal, "setitimer", raising=False)
+    elif not hasattr(signal, "setitimer"):
+        pytest.skip("Windows has no timers that send signals; Linux and macOS run this")
+    monkeypatch.setattr(bounded.Limits, "within", lambda self, size: bounded.Limits(seconds=1))
+    return lambda: bounded.bounded([archive(tmp_path / "m.keras")])
+
+
+def test_command_that_computes_too_long_is_ended(limited):
+    before, threads = signal.getsignal(signal.SIGINT), threading.active_count()
+
+    start = time.process_time()
+    with pytest.raises(OutOfBudgetError, match="more than 1 seconds of processor time"), limited():
+        compute(60)
+
+    assert 0.9 < time.process_time() - start < 5
+    assert (signal.getsignal(signal.SIGINT), threading.active_count()) == (before, threads)
+
+
+def test_exception_for_time_is_raised_again_if_it_was_swallowed(limited):
+    with pytest.raises(OutOfBudgetError), limited():  # noqa: PT012  # the first one is swallowed
+        try:
+            compute(60)
+        except BaseException:  # noqa: BLE001
+            compute(60)
+
+
+def test_time_in_which_a_command_waits_does_not_count(limited):
+    with limited():
+        time.sleep(1.5)
+
+
+def test_interrupt_is_not_mistaken_for_the_end_of_the_time(limited):
+    with pytest.raises(KeyboardInterrupt), limited():
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_signal_handler_is_restored_after_a_command(limited):
+    before = signal.getsignal(signal.SIGINT)
+
+    with limited():
+        compute(0.1)
+
+    assert signal.getsignal(signal.SIGINT) is before
+    compute(1.5)

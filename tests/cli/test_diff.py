@@ -1,6 +1,7 @@
 """`ramet diff` prints the differences between files, and git uses it through `ramet git-diff`."""
 
 import json
+import ntpath
 import os
 import shutil
 import subprocess
@@ -9,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from ramet._cli import diff
 from ramet._diff import Diff
 from tests.files.build import DENSE_WEIGHTS, TINY, archive, dense, one_layer, weights
+from tests.support.platforms import posix
 
 pytestmark = pytest.mark.no_backend
 
@@ -203,6 +206,20 @@ def test_rename_and_copy_show_both_names(git, tmp_path):
     assert copied == "model c.keras\ncopied a.keras -> c.keras\n  the content is the same\n"
 
 
+@pytest.mark.parametrize("nothing", ["/dev/null", "nul"])
+def test_missing_file_has_either_name_on_windows(ramet, tmp_path, monkeypatch, nothing):
+    """git calls it /dev/null on every system, and the shell of git for Windows may translate that."""
+    path = str(archive(tmp_path / "m.keras"))
+    monkeypatch.setattr(diff, "_NOTHING", frozenset({"/dev/null", ntpath.devnull}))
+
+    added = ramet("git-diff", "m.keras", nothing, ".", "0", path, "a1", "100644")
+    deleted = ramet("git-diff", "m.keras", path, "a1", "100644", nothing, ".", "0")
+
+    assert added.out.startswith("model m.keras\nnew file mode 100644\n+ m.keras: tiny")
+    assert deleted.out.startswith("model m.keras\ndeleted file mode 100644\n- m.keras: tiny")
+
+
+@posix
 def test_changed_file_mode_is_shown(git, tmp_path):
     git("config", "diff.keras.command", f"{RAMET} git-diff")
     archive(tmp_path / "m.keras")
@@ -213,6 +230,7 @@ def test_changed_file_mode_is_shown(git, tmp_path):
     assert git("diff").startswith("model m.keras\nmode 100644 -> 100755\ntiny: no difference\n")
 
 
+@posix
 def test_git_diff_ends_without_error_if_the_reader_stops(git, tmp_path):
     git("config", "diff.keras.command", f"{RAMET} git-diff")
     for number in range(3):

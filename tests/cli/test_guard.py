@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import marshal
+import ntpath
 import os
 import pickle
 import shutil
@@ -10,6 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
+import types
 import urllib.request
 from pathlib import Path
 
@@ -19,8 +21,9 @@ import pytest
 import ramet._files
 from ramet._cli import loading
 from ramet._keras import guard
-from ramet._keras.guard import RefusedError, guarded
+from ramet._keras.guard import Guard, RefusedError, guarded
 from ramet.errors import UnsafeFileError
+from tests.support.platforms import linux, posix
 
 pytestmark = pytest.mark.no_backend
 
@@ -217,7 +220,10 @@ def _load(path, **settings):
         return loading.load(copy, options, {})
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+NEEDS = {"program": posix, "shell": posix, "process": posix, "environment": linux}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=NEEDS.get(name, ())) for name in ATTACKS])
 def test_attack_is_refused_during_loading(planted, outside, name):
     before = sorted(path.name for path in outside.iterdir())
     Planted.attack = lambda: ATTACKS[name](outside)
@@ -245,6 +251,77 @@ def test_program_is_refused_while_the_caller_is_imported(outside, monkeypatch):
 
     with pytest.raises(RefusedError, match="start a program"):
         __import__("ramet_test_caller")
+
+
+@pytest.fixture
+def on_windows(monkeypatch, tmp_path):
+    """Return a guard with paths of Windows. Its `realpath` never asks the disk, and fails for other machines."""
+
+    def realpath(path):
+        assert "evil" not in path, "the machine in the path was asked"
+        return ntpath.normpath(path).removeprefix("\\\\?\\")
+
+    paths = types.SimpleNamespace(
+        abspath=ntpath.abspath, splitdrive=ntpath.splitdrive, normcase=ntpath.normcase, realpath=realpath
+    )
+    made = Guard(tmp_path)
+    made._writable = ("c:\\temp\\ramet-1", "\\\\.\\nul")
+    made._readable = (*made._writable, "c:\\python311", "\\\\files\\tools\\python")
+    monkeypatch.setattr(
+        guard, "os", types.SimpleNamespace(path=paths, sep="\\", fsdecode=os.fsdecode, PathLike=os.PathLike)
+    )
+    return made
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("C:\\Python311\\Lib\\json.py", "c:/python311/lib/json.py", "\\\\?\\C:\\Python311\\python.exe"),
+        *("C:\\TEMP\\ramet-1\\m.keras", "\\\\FILES\\Tools\\Python\\Lib\\json.py", "\\\\.\\NUL"),
+    ],
+)
+def test_paths_of_windows_are_compared_as_windows_does(on_windows, path):
+    on_windows.check_path(path, writing=False)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("C:\\Users\\me\\secret", "C:\\Python311x\\a.py", "C:\\Python311\\..\\secret", "D:\\Python311\\a.py"),
+        *("\\\\evil\\share\\x", "//evil/share/x", "\\\\?\\UNC\\evil\\share\\x", "\\\\.\\UNC\\evil\\share\\x"),
+        *("\\\\.\\pipe\\evil", "\\\\?\\GLOBALROOT\\evil\\x", "\\\\files\\tools\\secret", b"\\\\evil\\share\\x"),
+    ],
+)
+def test_other_paths_of_windows_are_refused_without_asking_another_machine(on_windows, path):
+    with pytest.raises(RefusedError, match=r"tried to (read|open)"):
+        on_windows.check_path(path, writing=False)
+
+
+def test_libraries_are_not_writable_on_windows(on_windows):
+    with pytest.raises(RefusedError, match="tried to write"):
+        on_windows.check_path("C:\\Python311\\a.py", writing=True)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        *("os.startfile", "os.startfile/2", "os.add_dll_directory", "winreg.OpenKey", "winreg.SetValue"),
+        *("_winapi.CreateProcess", "_winapi.CreateFile", "_winapi.CreateJunction", "_winapi.TerminateProcess"),
+    ],
+)
+def test_events_of_windows_are_refused(tmp_path, event):
+    """Audit events can be raised on any system."""
+    with guarded(tmp_path), pytest.raises(RefusedError):
+        sys.audit(event, "x")
+
+
+def test_registry_may_be_read_while_a_library_is_imported(outside, monkeypatch):
+    """Python's `platform` does so on Windows."""
+    (outside / "ramet_test_library.py").write_text("import sys\nsys.audit('winreg.OpenKey', 1, 'x', 2)\n")
+    monkeypatch.syspath_prepend(outside)
+
+    with guarded(outside):
+        __import__("ramet_test_library")
 
 
 def test_trusted_file_is_not_restricted(planted, outside):
@@ -341,3 +418,31 @@ def test_harmless_files_are_loaded_in_a_fresh_process(tmp_path):
     for name in ("m.keras", "m.h5", "v.keras"):
         run("-m", "ramet", "clone", name, "twin.keras")
     run("-m", "ramet", "edit", "m.keras", "new.keras", "--recipe", "r.toml")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(keras.backend.backend() != "jax", reason="plugins of JAX; the run on JAX covers them")
+def test_plugin_of_jax_may_load_its_library(tmp_path):
+    """JAX starts plugins, such as the one for CUDA, when it looks for devices; they load libraries."""
+    plugin = tmp_path / "packages" / "jax_plugins" / "device" / "__init__.py"
+    plugin.parent.mkdir(parents=True)
+    plugin.write_text(
+        "def initialize():\n    import ctypes\n    ctypes.CDLL(None)\n    open('started', 'w').close()\n",
+        encoding="utf-8",
+    )
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(tmp_path / "packages"), os.environ.get("PYTHONPATH", "")]),
+    }
+    keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)]).save(tmp_path / "m.keras")
+    done = subprocess.run(
+        [sys.executable, "-m", "ramet", "clone", "m.keras", "twin.keras"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env=environment,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "started").exists()

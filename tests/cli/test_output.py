@@ -1,5 +1,6 @@
 """Output: color and progress on a terminal only, and files that are written completely or not at all."""
 
+import errno
 import os
 import signal
 import stat
@@ -8,9 +9,10 @@ import sys
 
 import pytest
 
-from ramet._cli.output import check_target, written_beside
+from ramet._cli.output import check_target, is_broken_pipe, written_beside
 from ramet.errors import ArgumentError, ModelFileError
 from tests.files.build import archive
+from tests.support.platforms import posix
 
 pytestmark = pytest.mark.no_backend
 
@@ -92,6 +94,43 @@ def test_a_narrow_terminal_loses_nothing(tiny):
     )
 
 
+def test_broken_pipe_has_another_name_on_windows(monkeypatch):
+    broken, invalid = BrokenPipeError(errno.EPIPE, "Broken pipe"), OSError(errno.EINVAL, "Invalid argument")
+    invalid_name = OSError(errno.EINVAL, "Invalid argument", "what?.keras")
+
+    found = {}
+    for system in ("linux", "win32"):
+        monkeypatch.setattr(sys, "platform", system)
+        found[system] = [is_broken_pipe(error) for error in (broken, invalid, invalid_name, OSError(errno.ENOSPC, ""))]
+
+    assert found == {"linux": [True, False, False, False], "win32": [True, True, False, False]}
+
+
+# A program whose standard output has the encoding and the line ends of a file on Windows.
+ON_WINDOWS = """\
+import sys
+from ramet._cli import main
+
+for stream in (sys.stdout, sys.stderr):
+    stream.reconfigure(encoding={encoding!r}, newline="\\r\\n")
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "cp437", "ascii"])
+def test_redirected_output_is_readable_in_every_encoding(tmp_path, encoding):
+    archive(tmp_path / "m.keras")
+    program = ON_WINDOWS.format(encoding=encoding)
+    command = [sys.executable, "-c", program, "verify", "m.keras", "m.keras", "--only", "structure,state"]
+
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True, timeout=120)
+
+    mark = "✓" if encoding == "utf-8" else "+"
+    lines = done.stdout.decode(encoding).split("\n")
+    assert [line.split()[:2] for line in lines[3:5]] == [[mark, "structure"], [mark, "state"]], lines
+    assert b"\r" not in done.stdout
+
+
 # Output files.
 
 
@@ -136,6 +175,7 @@ def test_old_file_stays_after_an_error(tmp_path, error):
     assert target.read_text() == "old"
 
 
+@posix
 def test_permissions_and_links_are_kept(tmp_path):
     real, link = tmp_path / "real.keras", tmp_path / "link.keras"
     real.write_text("old")
@@ -167,6 +207,7 @@ def test_invalid_target_is_refused(tmp_path):
             check_target(tmp_path / name, ".keras")
 
 
+@posix
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGKILL", -9)])
 def test_old_file_stays_after_a_signal(spawn, tmp_path, name, code):
     assert hasattr(signal, name)

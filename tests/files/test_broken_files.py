@@ -1,9 +1,12 @@
 """Files that are broken, truncated, or not models: each is refused with one clear sentence, and never with another error."""
 
 import json
+import ntpath
 import os
 import sys
+import types
 import zipfile
+from pathlib import PureWindowsPath
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ from ramet._files import Limits, open_model_file, scan
 from ramet._files.json_data import read_json
 from ramet.errors import HostileFileError, ModelFileError, OutOfBudgetError, RametError
 from tests.files.build import DENSE_WEIGHTS, TINY, archive, functional, given, weights
+from tests.support.platforms import posix
 
 pytestmark = [pytest.mark.no_backend, pytest.mark.isolated]
 
@@ -41,9 +45,8 @@ def test_file_that_is_not_a_model_is_refused(tmp_path, content):
             scan(path)
 
 
+@posix
 def test_named_pipe_is_refused_without_waiting(tmp_path):
-    if not hasattr(os, "mkfifo"):
-        pytest.skip("this system has no named pipes; Linux and macOS run this")
     os.mkfifo(tmp_path / "m.keras")
 
     with pytest.raises(ModelFileError, match="neither a file nor a folder"):
@@ -55,6 +58,84 @@ def test_folder_without_a_config_is_refused(tmp_path):
         open_model_file(tmp_path)
 
 
+def test_junction_in_a_folder_is_not_followed(tmp_path, monkeypatch):
+    """Windows has links to folders that Python calls folders."""
+    folder = archive_folder(tmp_path / "folder")
+    scandir = os.scandir
+
+    class Junction:
+        def __init__(self, item):
+            self.name, self.path, self.is_dir, self.is_file = item.name, item.path, item.is_dir, item.is_file
+
+        def stat(self, *, follow_symlinks):
+            return types.SimpleNamespace(st_size=0, st_reparse_tag=0xA0000003)
+
+    monkeypatch.setattr(
+        os, "scandir", lambda path: [Junction(item) if item.name == "assets" else item for item in scandir(path)]
+    )
+
+    with pytest.raises(HostileFileError, match="'assets' in 'folder': it is a link"):
+        open_model_file(folder)
+
+
+def archive_folder(folder):
+    (folder / "assets").mkdir(parents=True)
+    (folder / "assets" / "words.txt").write_text("a")
+    (folder / "config.json").write_text(json.dumps(TINY))
+    return folder
+
+
+# Windows' own opinion on names, from Python's library.
+IS_RESERVED = getattr(ntpath, "isreserved", None) or (lambda name: PureWindowsPath(name).is_reserved())
+
+
+@pytest.mark.parametrize("name", ["NUL", "con", "aux.txt", "Lpt1.tar.gz", "COM¹", "conin$", "nul/words.txt"])
+def test_name_of_a_device_is_refused_on_every_system(tmp_path, name):
+    assert IS_RESERVED(name.partition("/")[0])
+
+    with pytest.raises(HostileFileError, match="Windows does not treat its name as that of a file"):
+        open_model_file(archive(tmp_path / "m.keras", files={name: "x"}))
+
+
+@pytest.mark.parametrize(
+    "name", ["config.json:hidden", "more:words.txt", "C:evil", "c:\\evil", "C:/evil", "\\\\host\\share\\x"]
+)
+def test_name_with_a_drive_or_a_hidden_part_is_refused_on_every_system(tmp_path, name):
+    path = PureWindowsPath("folder", name)
+    assert ":" in path.name or path.parts[0] != "folder"
+
+    assert scan(archive(tmp_path / "m.keras", files={name: "x"})).verdict == "unsafe"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("config.json.", "config.json ", "CONFIG.JSON", ".\\config.json", "./config.json"),
+        *("assets\\wörds?.txt", "assets/wo\u0308rds_.txt", "ASSETS/wörds_.txt.", "assets//wörds_.txt"),
+    ],
+)
+def test_names_that_are_one_file_on_windows_or_macos_are_refused_on_every_system(tmp_path, name):
+    path = archive(tmp_path / "m.keras", files={"assets/wörds_.txt": "x", name: "y"})
+
+    with pytest.raises(HostileFileError, match="the same name on Windows or macOS"):
+        open_model_file(path)
+
+
+@pytest.mark.parametrize("name", ["... ", ".. ", "....", "assets/.. /.. /evil"])
+def test_parent_folder_in_disguise_is_refused_on_every_system(tmp_path, name):
+    with pytest.raises(HostileFileError, match="leads out of"):
+        open_model_file(archive(tmp_path / "m.keras", files={name: "x"}))
+
+
+def test_names_that_keras_writes_on_linux_are_accepted(tmp_path):
+    """Assets have the names of layers, which may be called `aux` or `a:b`."""
+    names = [f"assets/layers/{layer}/vocabulary.txt" for layer in ("aux", "a:b", "text_1", "Text_2", "mot.", "com")]
+    path = archive(tmp_path / "m.keras", files=dict.fromkeys(names, "a"))
+
+    assert scan(path).verdict == "safe"
+
+
+@posix
 def test_link_in_a_folder_is_not_followed(tmp_path):
     (tmp_path / "secret").write_text(json.dumps(TINY))
     folder = tmp_path / "folder"

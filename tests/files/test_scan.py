@@ -12,6 +12,7 @@ from tests.files.build import (
     TINY,
     archive,
     called,
+    dense,
     layer,
     legacy,
     one_layer,
@@ -71,6 +72,27 @@ def test_code_that_must_be_installed_needs_trust(tmp_path, name):
     report = scan(path, isolated=False)
 
     assert report.verdict == "needs trust", str(report)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("\\\\host\\share\\x", "address"),
+        ("//host/share/x", "address"),
+        ("\\/host\\share", "address"),
+        ("\\\\?\\UNC\\host\\share", "address"),
+        ("c:\\users", "file"),
+        ("C:/users", "file"),
+        ("..\\secret", "file"),
+        ("/etc/passwd", "file"),
+    ],
+)
+def test_paths_of_every_system_are_found_on_every_system(tmp_path, text, kind):
+    config = one_layer(dense(note=text))
+
+    report = scan(archive(tmp_path / "m.keras", config), isolated=False)
+
+    assert [finding.kind for finding in report.findings if finding.kind in ("address", "file")] == [kind]
 
 
 @pytest.mark.parametrize("name", ARCHIVES)

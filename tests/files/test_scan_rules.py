@@ -41,6 +41,25 @@ def test_every_rule_is_registered(topic):
     assert not missing, f"Add {topic}.{missing[0]} to RULES in {FOLDER / '__init__.py'}, or the scan never applies it."
 
 
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_every_rule_is_on_the_page_about_the_scan(rule):
+    page = Path(__file__).parents[2] / "docs" / "understand" / "scan.md"
+    rows = [line.strip("| ").split(" | ") for line in page.read_text(encoding="utf-8").splitlines()]
+    found = [row[1:] for row in rows if row[0] == rule.name and len(row) == 4]
+
+    assert len(found) == 1, f"Add a row to the table in {page}: | {rule.name} | unsafe | an example | an effect |"
+    severities = {finding.severity for finding in found_by(rule, rule.example)}
+    expected = {"unsafe": ("unsafe",), "trust": ("needs trust", "unsafe")}
+    assert found[0][0] in expected[min(severities, key=("unsafe", "trust", "note").index)]
+
+
+def test_the_page_about_the_scan_lists_only_rules():
+    text = (Path(__file__).parents[2] / "docs" / "understand" / "scan.md").read_text(encoding="utf-8")
+    table = text.partition("| rule | verdict |")[2].partition("\n\n")[0].splitlines()[2:]
+
+    assert [row.strip("| ").split(" | ")[0] for row in table] == [rule.name for rule in RULES]
+
+
 def test_names_of_rules_are_unique():
     names = [rule.name for rule in RULES]
 

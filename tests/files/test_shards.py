@@ -10,6 +10,7 @@ from ramet.__main__ import main
 from ramet._files import Limits, list_file, open_model_file, scan
 from ramet.errors import HostileFileError, ModelFileError
 from tests.files.build import DENSE_WEIGHTS, TINY, sharded, weights
+from tests.support.platforms import posix
 
 pytestmark = pytest.mark.no_backend
 
@@ -94,6 +95,7 @@ def test_map_in_a_folder_that_leads_elsewhere_is_refused(tmp_path):
     assert scan(tmp_path).verdict == "unsafe"
 
 
+@posix
 def test_links_into_one_cache_folder_are_read(tmp_path):
     blobs, snapshot = tmp_path / "blobs", tmp_path / "snapshot"
     blobs.mkdir()
@@ -107,6 +109,7 @@ def test_links_into_one_cache_folder_are_read(tmp_path):
         assert len(file.weights) == 4
 
 
+@posix
 def test_link_out_of_the_folder_is_refused(tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()

@@ -10,6 +10,7 @@ from ramet._files import Limits, open_model_file, store
 from ramet._files.store import ChildStore
 from ramet.errors import HostileFileError, OutOfBudgetError
 from tests.files.build import TINY, archive, sharded
+from tests.support.platforms import linux, posix
 
 pytestmark = [pytest.mark.no_backend, pytest.mark.isolated]
 
@@ -65,6 +66,7 @@ def test_crash_of_the_process_is_reported(tmp_path):
         opened_store.listing()
 
 
+@linux
 def test_memory_of_the_process_is_limited(tmp_path):
     big = {"layers/dense/vars/0": np.zeros((2**10, 2**18), "uint8")}
     path = archive(tmp_path / "m.keras", TINY, big, compression=zipfile.ZIP_DEFLATED)
@@ -91,6 +93,7 @@ def test_processor_time_of_all_answers_counts_together(tmp_path, monkeypatch):
             opened_store.listing()
 
 
+@posix
 def test_process_that_waits_for_a_busy_machine_is_not_ended(tmp_path, monkeypatch):
     """Time in which the process does not run is not the file's fault."""
     monkeypatch.setattr(store, "_PROGRAM", PATCHED.format(first="time.sleep(1.5)"))
@@ -99,6 +102,7 @@ def test_process_that_waits_for_a_busy_machine_is_not_ended(tmp_path, monkeypatc
     assert set(opened_store.listing().arrays) == {"layers/dense/vars/0", "layers/dense/vars/1"}
 
 
+@posix
 def test_process_that_never_answers_is_ended(tmp_path):
     opened_store = opened(tmp_path)
     opened_store._patience = 1
@@ -118,3 +122,32 @@ def test_patience_covers_all_answers_together(tmp_path):
     opened_store._patience = 0
     with pytest.raises(OutOfBudgetError, match="longer than is allowed"):
         opened_store.listing()
+
+
+@pytest.fixture
+def without_limits(monkeypatch):
+    """Let neither this process nor the one that reads files have the limits of POSIX, as on Windows."""
+    monkeypatch.setattr(store, "ENFORCES_PROCESSOR_TIME", False)
+    monkeypatch.setattr(store, "_PATIENCE", 1)
+    monkeypatch.delattr(signal, "SIGXCPU", raising=False)
+    program = "import sys, signal; sys.modules['resource'] = None; vars(signal).pop('SIGXCPU', None)\n"
+    monkeypatch.setattr(store, "_PROGRAM", program + store._PROGRAM)
+    return program
+
+
+def test_weights_are_read_without_the_limits_of_posix(tmp_path, without_limits):
+    assert set(opened(tmp_path).listing().arrays) == {"layers/dense/vars/0", "layers/dense/vars/1"}
+
+
+def test_time_on_the_clock_is_limited_without_the_limits_of_posix(tmp_path, monkeypatch, without_limits):
+    monkeypatch.setattr(store, "_PROGRAM", without_limits + PATCHED.format(first="while True: pass"))
+
+    with pytest.raises(OutOfBudgetError, match="longer than is allowed"):
+        opened(tmp_path, Limits(seconds=2)).listing()
+
+
+def test_process_that_ends_early_is_not_late_without_the_limits_of_posix(tmp_path, monkeypatch, without_limits):
+    monkeypatch.setattr(store, "_PROGRAM", without_limits + PATCHED.format(first="import os; os._exit(0)"))
+
+    with pytest.raises(HostileFileError, match="crashed"):
+        opened(tmp_path).listing()

@@ -151,7 +151,7 @@ def main(loader, seed, start, step, count, keep, prepare):
         module, _, function = prepare.partition(":")
         getattr(import_module(module), function)()
     # A config may contain a layer of any size; if it does not fit, Keras fails, which does not matter here.
-    taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    taken = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (taken + 2 * 2**30, resource.RLIM_INFINITY))
     counts, wrong = Counter(), {}
     with tempfile.TemporaryDirectory(prefix="ramet-fuzz-") as folder:

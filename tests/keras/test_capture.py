@@ -295,6 +295,31 @@ def test_ragged_input_is_captured(backend):
     assert graph.value(Ref("x")).ragged
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda a, b, c: layers.Add()([layers.Dense(4)(a), layers.Dense(4)(b), c]),
+        lambda a, b, c: layers.Add()([c, b, a]),
+        lambda a, b, c: layers.Add()([a, layers.Dense(4)(layers.Dense(4)(b)), layers.Dense(4)(c)]),
+        pytest.param(
+            lambda a, b, c: [c, layers.Dense(4)(a), b],
+            marks=needs_keras(3, 14, "Keras itself refuses an input that is an output, too"),
+        ),
+    ],
+)
+def test_inputs_come_first_in_the_order_of_the_model(use):
+    tensors = [keras.Input((4,), name=name) for name in "abc"]
+    for order in ([0, 1, 2], [2, 0, 1]):
+        chosen = [tensors[number] for number in order]
+        model = keras.Model(chosen, use(*tensors))
+
+        graph = capture_model(model)
+
+        assert [call.op for call in graph.calls][:3] == [tensor.name for tensor in model.inputs]
+        assert lint(graph) == []
+        assert capture_model(ramet.clone(model)) == graph
+
+
 @needs_keras(3, 14, "Keras itself refuses an input that leads to no output")
 def test_unused_input_belongs_to_the_graph():
     graph = ramet.capture(MODELS["unused_input"]())

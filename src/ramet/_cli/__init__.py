@@ -5,6 +5,7 @@ that it writes, `loading.py` the way from a file to a live model, `bounded.py` t
 imported before a command needs it: `ramet --help` starts without NumPy, `ramet show` without Keras.
 """
 
-from ramet._cli.program import main
+from ramet._cli.command import ExitCode
+from ramet._cli.program import build_parser, main
 
-__all__ = ["main"]
+__all__ = ["ExitCode", "build_parser", "main"]

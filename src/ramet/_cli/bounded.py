@@ -5,12 +5,13 @@ Readers count what they build from a file and stop at their own limits. These li
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import glob
 import os
 import signal
-import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
@@ -69,7 +70,7 @@ def _memory(most: int) -> Iterator[None]:
         import resource
 
         # The memory in use already. Only Linux reports it, and only Linux enforces this limit.
-        taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        taken = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0]) * resource.getpagesize()
     except (ImportError, OSError):
         yield
         return
@@ -86,9 +87,16 @@ def _memory(most: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _time(seconds: float) -> Iterator[None]:
-    if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
+    with _timer(seconds) if hasattr(signal, "setitimer") else _watch(seconds):
+        yield
+
+
+@contextlib.contextmanager
+def _timer(seconds: float) -> Iterator[None]:
+    """Let the system send a signal after so many seconds of processor time."""
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         raise _OutOfTime
@@ -101,3 +109,35 @@ def _time(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
+
+
+@contextlib.contextmanager
+def _watch(seconds: float) -> Iterator[None]:
+    """Do the same on Windows, where no timer sends signals: a thread looks at the clock, and imitates Ctrl-C.
+
+    It has to wait for functions in C that keep other threads from running, which a signal of the system does not.
+    """
+    end = time.process_time() + seconds
+    is_late, is_over = threading.Event(), threading.Event()
+
+    def watch() -> None:
+        while not is_over.wait(_AGAIN):
+            if time.process_time() >= end:
+                is_late.set()
+                _thread.interrupt_main()
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if not is_late.is_set():
+            signal.default_int_handler(number, frame)
+        elif not is_over.is_set():
+            raise _OutOfTime
+
+    before = signal.signal(signal.SIGINT, stop)
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+        signal.signal(signal.SIGINT, before)

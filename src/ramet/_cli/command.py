@@ -17,16 +17,25 @@ MODEL_FILE = "a .keras file, or an .h5 file of Keras 2"
 
 
 class ExitCode(enum.IntEnum):
-    """The exit codes of every command."""
+    """The exit codes of every command, each with its meaning and an example."""
 
-    DONE = 0  # success; for diff and verify, equal; for scan, not unsafe
-    DIFFERENT = 1  # different, a failed check, or a file that is not safe to load
-    USAGE = 2  # wrong arguments, or an operation that this model does not support
-    FILE = 3  # a file is missing, or cannot be read or written
-    BUG = 4  # a bug in ramet
+    meaning: str
+    example: str
+
+    def __new__(cls, value: int, meaning: str, example: str) -> ExitCode:
+        code = int.__new__(cls, value)
+        code._value_ = value
+        code.meaning, code.example = meaning, example
+        return code
+
+    DONE = 0, "success; for diff and verify, equal; for scan, not unsafe", "`ramet diff` on two copies of one file"
+    DIFFERENT = 1, "different; a check failed; a file that is not safe to load", "`ramet scan` on a file with a lambda"
+    USAGE = 2, "wrong arguments, or an operation that this model does not support", "`ramet show --wrong`"
+    FILE = 3, "a file is missing, or cannot be read or written", "`ramet show missing.keras`"
+    BUG = 4, "a bug in ramet", "the message explains how to report it"
     # As a shell reports a program that was ended by a signal.
-    INTERRUPTED = 130
-    BROKEN_PIPE = 141
+    INTERRUPTED = 130, "interrupted; no incomplete file is left behind", "Ctrl-C"
+    BROKEN_PIPE = 141, "the program that reads the output has ended", "`ramet show model.keras | head -1`"
 
 
 @dataclass(frozen=True, slots=True)

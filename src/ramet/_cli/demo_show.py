@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
 
 import keras
 import numpy as np
@@ -16,13 +18,15 @@ from rich.table import Table
 from rich.text import Text
 
 import ramet
-from ramet._verify import Check
+from ramet._verify import Check, Report
 
 _FOUNDING_SOURCE = """\
 inputs = keras.Input((4,))
 a, b   = Lambda(lambda x: [x + 1, x])(inputs)   # two outputs, no mask support
 c, d   = Swap()([a, b])
 model  = keras.Model(inputs, Add()([c, d]))"""
+
+_STYLES = {"✓": "green", "✗": "red", "-": "dim", "": ""}
 
 
 class Swap(keras.layers.Layer):  # type: ignore[misc]  # Keras ships no types
@@ -56,8 +60,41 @@ def real_model() -> Any:
     return model
 
 
-def run(*, no_color: bool) -> int:
-    """Show the demo and return its exit code: 0 if every twin is exact."""
+@dataclass(frozen=True)
+class Comparison:
+    """A model, its clones by ramet and by Keras, and the report on each. Keras may raise an error instead."""
+
+    original: Any
+    report: Report
+    milliseconds: float
+    other: Report | Exception
+    other_milliseconds: float
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Return the name of each check, with its result for ramet and for Keras."""
+        others = {} if isinstance(self.other, Exception) else {check.name: check for check in self.other}
+        return [(check.name, _cell(check), _cell(others.get(check.name))) for check in self.report]
+
+
+def compare(original: Any, *, progress: Callable[[str, int, int], None] | Literal[False] = False) -> Comparison:
+    """Clone a model in both ways, and verify the clones."""
+    twin, milliseconds = _cloned(ramet.clone, original)
+    report = ramet.verify(original, twin, progress=progress)
+    try:
+        clone, other_milliseconds = _cloned(_clone_by_keras, original)
+    except Exception as error:  # noqa: BLE001  # the demo shows whatever Keras raises
+        return Comparison(original, report, milliseconds, error, 0.0)
+    other = ramet.verify(original, clone, progress=progress)
+    return Comparison(original, report, milliseconds, other, other_milliseconds)
+
+
+def run(*, no_color: bool, picture: Path | None = None) -> int:
+    """Show the demo and return its exit code: 0 if every twin is exact.
+
+    Args:
+        no_color: Whether to print without colors.
+        picture: The file for a picture of the second model, in which the clone by Keras differs.
+    """
     console = Console(no_color=True if no_color else None)
     console.print()
     console.print(
@@ -69,10 +106,15 @@ def run(*, no_color: bool) -> int:
     )
     console.print("\n[bold]1. The model that started it all[/] [dim](keras#12202, reported in 2019)[/]\n")
     console.print(Syntax(_FOUNDING_SOURCE, "python", background_color="default"))
-    exact = _show(console, founding_model)
+    first = _show(console, founding_model)
     console.print("\n[bold]2. A real network[/] [dim](MobileNetV2, half of it frozen, trained for two steps)[/]")
-    exact = _show(console, real_model) and exact
+    second = _show(console, real_model)
     console.print()
+    if picture is not None and isinstance(second.other, Report):
+        ramet.draw(second.original, picture, report=second.other)
+        console.print("[bold]3. A picture[/] [dim](what the clone by Keras has lost; open it in a browser)[/]\n")
+        console.print(f"  {escape(str(picture))}\n", soft_wrap=True)
+    exact = first.report.ok and second.report.ok
     verdict = (
         "[bold green]Every twin passes every check.[/]" if exact else "[bold red]A twin differs. This is a bug.[/]"
     )
@@ -80,40 +122,33 @@ def run(*, no_color: bool) -> int:
     return 0 if exact else 1
 
 
-def _show(console: Console, make: Callable[[], Any]) -> bool:
+def _show(console: Console, make: Callable[[], Any]) -> Comparison:
     with console.status("building the model ..."):
         original = make()
-    with console.status("cloning and comparing ..."):
-        ours, ours_ms = _cloned(ramet.clone, original)
-        theirs, theirs_ms = _cloned(_clone_by_keras, original)
-    with console.status("verifying ...") as status:
+    with console.status("cloning and verifying ...") as status:
 
         def update(name: str, number: int, total: int) -> None:
             status.update(f"verifying {name} ({number + 1} of {total}) ...")
 
-        report = ramet.verify(original, ours, progress=update)
-        failed = isinstance(theirs, Exception)
-        other = None if failed else ramet.verify(original, theirs, progress=update)
+        found = compare(original, progress=update)
+    failed = isinstance(found.other, Exception)
     table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold", pad_edge=False)
     for header in ("", "  ramet.clone", "" if failed else "  clone_model + set_weights"):
         table.add_column(header, overflow="fold")
-    for check in report:
-        table.add_row(check.name, _cell(check), _cell(None if other is None else other[check.name]))
-    table.add_row("time", f"  {ours_ms:.1f} ms", "" if failed else f"  {theirs_ms:.1f} ms")
+    for name, *cells in found.rows():
+        table.add_row(name, *(Text(cell, style=_STYLES[cell[:1]]) for cell in cells))
+    table.add_row("time", f"  {found.milliseconds:.1f} ms", "" if failed else f"  {found.other_milliseconds:.1f} ms")
     console.print()
     console.print(table)
     if failed:
-        words = f"raises {type(theirs).__name__}: {str(theirs).partition('.')[0]}."
+        words = f"raises {type(found.other).__name__}: {str(found.other).partition('.')[0]}."
         console.print(f"\n[bold]keras.models.clone_model[/] [red]✗ {escape(words)}[/]")
-    return report.ok
+    return found
 
 
 def _cloned(function: Callable[[Any], Any], original: Any) -> tuple[Any, float]:
-    """Return a clone, or the error, and the milliseconds of the second call: the first one imports and compiles things."""
-    try:
-        function(original)
-    except Exception as error:  # noqa: BLE001  # the demo shows whatever Keras raises
-        return error, 0.0
+    """Return a clone, and the milliseconds of the second call: the first one imports and compiles things."""
+    function(original)
     start = time.perf_counter()
     clone = function(original)
     return clone, (time.perf_counter() - start) * 1000
@@ -125,11 +160,11 @@ def _clone_by_keras(original: Any) -> Any:
     return clone
 
 
-def _cell(check: Check | None) -> Text:
+def _cell(check: Check | None) -> str:
     if check is None:
-        return Text("")
+        return ""
     if check.outcome == "not run":
-        return Text(f"- {check.reason}", style="dim")
+        return f"- {check.reason}"
     if check.outcome == "passed":
-        return Text(f"✓ {check.summary}", style="green")
-    return Text(f"✗ {check.summary}; first: {check.differences[0]}", style="red")
+        return f"✓ {check.summary}"
+    return f"✗ {check.summary}; first: {check.differences[0]}"

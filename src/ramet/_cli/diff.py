@@ -16,6 +16,7 @@ from ramet._cli.output import (
     check_drawing,
     direction,
     discard_output,
+    is_broken_pipe,
     print_report,
     print_result,
     save_picture,
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from ramet._files import ModelFile
 
 _NO_FILE = "."  # git's mode for a missing file
+# git passes "/dev/null" on every system; the shell that it uses on Windows turns that into "nul".
+_NOTHING = frozenset({"/dev/null", os.devnull})
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -93,7 +96,9 @@ def _run_for_git(options: argparse.Namespace) -> int:
     try:
         _print_change(options)
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
+        if not is_broken_pipe(error):
+            raise
         # The reader has gone, as after `git diff | head`. git would treat any other exit code as a crash.
         discard_output()
     return ExitCode.DONE
@@ -126,8 +131,8 @@ def _title(given: Sequence[str]) -> Iterator[str]:
     if len(files) < 6:
         return
     old_mode, new_mode = files[2], files[5]
-    if _NO_FILE in (old_mode, new_mode) or os.devnull in (files[0], files[3]):
-        added = old_mode == _NO_FILE or files[0] == os.devnull
+    if _NO_FILE in (old_mode, new_mode) or files[0] in _NOTHING or files[3] in _NOTHING:
+        added = old_mode == _NO_FILE or files[0] in _NOTHING
         yield f"{'new' if added else 'deleted'} file mode {escape(new_mode if added else old_mode)}"
         return
     if len(given) > 7:
@@ -142,8 +147,8 @@ def _change_text(old: str, new: str, *, color: bool) -> str:
     from ramet._cli.bounded import bounded
     from ramet._files import list_file, open_model_file
 
-    if os.devnull in (old, new):
-        added = old == os.devnull
+    if old in _NOTHING or new in _NOTHING:
+        added = old in _NOTHING
         path = Path(new if added else old)
         with bounded([path]), open_model_file(path) as file:
             text = str(list_file(file))
@@ -169,7 +174,7 @@ COMMAND = Command(
         ("ramet diff before.keras after.keras", "the changes, in sections"),
         ("ramet diff a.keras b.keras --markdown", "for a pull request"),
         ("ramet diff a.keras b.keras --draw d.html", "an interactive page with the changes on the graph"),
-        ("ramet diff a.weights.h5 b.weights.h5 --json", "for programs; docs/cli.md has the schema"),
+        ("ramet diff a.weights.h5 b.weights.h5 --json", "for programs"),
     ),
     _add_arguments,
     _run,
@@ -177,7 +182,7 @@ COMMAND = Command(
 GIT_COMMAND = Command(
     "git-diff",
     "compare model files for `git diff`; git calls this command",
-    "Show how a model file changed. git calls this command with its own arguments; see docs/cli.md for the setup.\n"
+    "Show how a model file changed. git calls this command with its own arguments; the examples set it up.\n"
     "The exit code is always 0, because git would stop otherwise; a file that cannot be read is reported in the output.",
     (
         ("echo '*.keras diff=keras' >> .gitattributes", "mark the files that are models"),

@@ -18,7 +18,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "target", type=file_name, metavar="out", nargs="?", help="the .keras file to write; not needed with --plan"
     )
     parser.add_argument(
-        "--recipe", type=file_name, metavar="TOML", required=True, help="the edits; see docs/recipes.md"
+        "--recipe",
+        type=file_name,
+        metavar="TOML",
+        required=True,
+        help="the edits, as `ramet.Recipe.to_toml` writes them",
     )
     parser.add_argument(
         "--plan", action="store_true", help="only print what each edit would change and skip; write nothing"

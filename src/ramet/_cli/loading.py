@@ -68,7 +68,7 @@ def choose_backend(wanted: str | None) -> None:
         return
     if wanted is None:
         # By default Keras uses TensorFlow, even if only another backend is installed.
-        configured = os.environ.get("KERAS_BACKEND") or _configured()
+        configured, _ = configured_backend()
         installed = [name for name in BACKENDS if _is_installed(name)]
         if configured in BACKENDS and configured not in installed and installed:
             os.environ["KERAS_BACKEND"] = installed[0]
@@ -76,20 +76,21 @@ def choose_backend(wanted: str | None) -> None:
         return
     if not _is_installed(wanted):
         raise ArgumentError(
-            f"Cannot use the backend '{wanted}': it is not installed.", fix=f"pip install 'ramet[{wanted}]'."
+            f"Cannot use the backend '{wanted}': it is not installed.", fix=f'pip install "ramet[{wanted}]".'
         )
     os.environ["KERAS_BACKEND"] = wanted
 
 
-def _configured() -> str:
-    """Return the backend in Keras' own settings file."""
-    home = Path(os.environ.get("KERAS_HOME") or Path("~/.keras").expanduser())
+def configured_backend() -> tuple[str, str]:
+    """Return the backend that Keras would use, and where it is set."""
+    if chosen := os.environ.get("KERAS_BACKEND"):
+        return chosen, "KERAS_BACKEND"
+    file = Path(os.environ.get("KERAS_HOME") or Path("~/.keras").expanduser()) / "keras.json"
     try:
-        settings = json.loads((home / "keras.json").read_text())
-        found = settings.get("backend")
+        found = json.loads(file.read_text(encoding="utf-8")).get("backend")
     except (OSError, ValueError, AttributeError):
         found = None
-    return found if isinstance(found, str) else "tensorflow"
+    return (found, "keras.json") if isinstance(found, str) else ("tensorflow", "Keras' default")
 
 
 def _is_installed(backend: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import os
 import sys
 from collections.abc import Iterator
@@ -11,11 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ramet._cli.command import file_name
-from ramet._report import Document, escape, escape_lines, has_color, replaced_file, to_ansi, to_text
+from ramet._report import SUBSTITUTES, Document, escape, escape_lines, has_color, replaced_file, to_ansi, to_text
 from ramet.errors import ArgumentError, ModelFileError
 
 if TYPE_CHECKING:
     from ramet._draw import Picture
+
+
+def prepare_output() -> None:
+    """Make standard output and standard error accept every character, and write the same bytes on every system."""
+    for stream in (sys.stdout, sys.stderr):
+        # Windows ends lines with two characters. Its consoles need them; files and other programs do not.
+        newline = None if stream.isatty() else "\n"
+        stream.reconfigure(errors=SUBSTITUTES, newline=newline)  # type: ignore[union-attr]  # standard streams are text files
 
 
 def print_result(text: str) -> None:
@@ -32,6 +41,12 @@ def print_report(document: Document, options: argparse.Namespace, *, width: int 
 def print_message(text: str) -> None:
     """Write a message to standard error."""
     sys.stderr.write(f"{escape_lines(text)}\n")
+
+
+def is_broken_pipe(error: OSError) -> bool:
+    """Return whether nobody reads the output any more. Windows calls that an invalid argument, without a file name."""
+    is_invalid = error.errno == errno.EINVAL and error.filename is None
+    return isinstance(error, BrokenPipeError) or (sys.platform == "win32" and is_invalid)
 
 
 def discard_output() -> None:
@@ -51,7 +66,7 @@ def check_target(path: Path, *endings: str) -> None:
     if not folder.is_dir():
         raise ModelFileError(
             f"Cannot write '{path}': the folder '{folder}' does not exist.",
-            fix=f"create it: mkdir -p '{folder}'.",
+            fix="create the folder first.",
             path=str(path),
         )
     if not os.access(folder, os.W_OK):

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import difflib
+import platform
 import sys
+import sysconfig
 import traceback
 from collections.abc import Sequence
+from importlib import metadata
 from typing import NoReturn
 
 import ramet
 from ramet._cli import clone, demo, diff, edit, scan, show, verify
 from ramet._cli.command import BACKENDS, Command, ExitCode
 from ramet._cli.completion import SHELLS, completion
-from ramet._cli.output import discard_output, print_message, print_result
+from ramet._cli.loading import configured_backend
+from ramet._cli.output import discard_output, is_broken_pipe, prepare_output, print_message, print_result
+from ramet._copy import why_python_walk
 from ramet._report import escape
 from ramet.errors import FormatError, ModelFileError, RametError, RecipeError, UnsafeFileError
 
@@ -33,13 +39,10 @@ Clone, edit, compare and verify Keras models: exact, independent twins.
 
 show, scan and diff read a file as data: nothing in it runs, and Keras is not needed. clone, edit and verify scan the
 file, then load it."""
-_END = """\
+_CODES = "\n".join(f"  {code:d}  {code.meaning}" for code in ExitCode if code <= ExitCode.BUG)
+_END = f"""\
 exit codes:
-  0  success; for diff and verify, equal; for scan, not unsafe
-  1  different; a check failed; a file that is not safe to load
-  2  wrong arguments, or an operation that this model does not support
-  3  a file is missing, or cannot be read or written
-  4  a bug in ramet
+{_CODES}
 
 examples:
   ramet show model.keras
@@ -66,7 +69,9 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="store_true", help="print the versions of ramet, Keras and the backends")
+    parser.add_argument(
+        "--version", action="store_true", help="print the versions of everything involved, for bug reports"
+    )
     parser.add_argument("--completion", choices=SHELLS, help="print the completion script for this shell")
     parser.set_defaults(run=None, debug=False, no_color=False)
     commands = parser.add_subparsers(metavar="COMMAND", title="commands", parser_class=_Parser)
@@ -93,18 +98,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: The arguments without the name of the program; None for those of this process.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
-    for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show a character gets its code: no output fails because of a letter.
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # standard streams are text files
+    prepare_output()
     try:
         code = _run(given)
         sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader has gone, as after `| head`.
-        discard_output()
-        return ExitCode.BROKEN_PIPE
     except OSError as error:
         discard_output()
+        if is_broken_pipe(error):  # the reader has gone, as after `| head`
+            return ExitCode.BROKEN_PIPE
         print_message(f"Cannot write the result: {error.strerror}.")
         return ExitCode.FILE
     return code
@@ -128,12 +129,12 @@ def _run(given: list[str]) -> int:
         return ExitCode.USAGE
     try:
         return int(options.run(options))
-    except BrokenPipeError:
-        raise
     except KeyboardInterrupt:
         print_message("interrupted; no incomplete file was left")
         return ExitCode.INTERRUPTED
-    except Exception as error:  # noqa: BLE001  # a user gets a sentence, not a traceback
+    except Exception as error:  # a user gets a sentence, not a traceback
+        if isinstance(error, OSError) and is_broken_pipe(error):
+            raise
         if options.debug:
             print_message(traceback.format_exc().rstrip())
         return _report_error(error)
@@ -154,7 +155,9 @@ def _report_error(error: Exception) -> ExitCode:
         print_message(f"Cannot continue: {error.strerror or error}{file}.")
         return ExitCode.FILE
     print_message(f"This is a bug in ramet: {type(error).__name__}: {' '.join(str(error).split())[:300]}")
-    print_message("  fix: report it with the output of the same command with --debug, and the file if possible.")
+    print_message(
+        "  fix: report it with the output of `ramet --version` and of the same command with --debug, and the file if possible."
+    )
     return ExitCode.BUG
 
 
@@ -173,19 +176,34 @@ def _check_command(arguments: Sequence[str]) -> None:
 
 
 def _versions() -> str:
-    """Return the versions of ramet, Python, Keras and the installed backends, without importing them."""
-    import platform
-    from importlib import metadata
+    """Return what a bug report needs to know about this installation, without importing Keras or a backend."""
+    reason = why_python_walk()
+    backend, origin = configured_backend()
+    if backend in BACKENDS and _version_of(backend) == "not installed":
+        origin += "; not installed"
+    lines = {
+        "walk": "compiled" if reason is None else f"Python ({reason})",
+        "Keras": _version_of("keras"),
+        "backend": f"{escape(backend)} ({origin})",
+        **{name: _version_of(name) for name in BACKENDS},
+        "Python": f"{platform.python_version()} ({_python_build()})",
+        "platform": platform.platform(),
+    }
+    return "\n".join([f"ramet {ramet.__version__}", *(f"  {name:<12}{value}" for name, value in lines.items())])
 
-    from ramet._copy import uses_compiled_walk
 
-    others = ["compiled" if uses_compiled_walk() else "not compiled", f"Python {platform.python_version()}"]
-    for package in ("keras", *BACKENDS):
-        # TensorFlow for the CPU has its own package name.
-        for name in (package, f"{package}-cpu"):
-            try:
-                others.append(f"{package} {metadata.version(name)}")
-                break
-            except metadata.PackageNotFoundError:
-                continue
-    return f"ramet {ramet.__version__} ({', '.join(others)})"
+def _version_of(package: str) -> str:
+    """Return the version of an installed package."""
+    for name in (package, f"{package}-cpu"):  # TensorFlow for the CPU has its own package name
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            return metadata.version(name)
+    return "not installed"
+
+
+def _python_build() -> str:
+    """Return the implementation of the running Python, and whether it has a GIL."""
+    name = platform.python_implementation()
+    if not sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return name
+    enabled = sys._is_gil_enabled()  # type: ignore[attr-defined]  # since Python 3.13
+    return f"{name}, free-threaded, GIL {'enabled' if enabled else 'disabled'}"

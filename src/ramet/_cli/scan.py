@@ -35,7 +35,7 @@ COMMAND = Command(
     "(it contains code, or opens other files). The exit code is 1 for 'unsafe', and 0 otherwise.",
     (
         ("ramet scan downloaded.keras", "before anyone loads it"),
-        ("ramet scan model.h5 --json", "for programs; docs/cli.md has the schema"),
+        ("ramet scan model.h5 --json", "for programs"),
         ("ramet scan m.keras >/dev/null || exit 1", "in a script: stop if the file is unsafe"),
     ),
     _add_arguments,

@@ -59,7 +59,7 @@ COMMAND = Command(
         ("ramet show model.weights.h5 --weights", "every variable with its range and a digest of its bytes"),
         ("ramet show model.keras --draw model.html", "an interactive page, which works offline"),
         ("ramet show model.keras --draw model.pdf --rankdir LR", "a drawing for a paper, from left to right"),
-        ("ramet show model.keras --json | jq .parameters", "for programs; docs/cli.md has the schema"),
+        ("ramet show model.keras --json | jq .parameters", "for programs"),
     ),
     _add_arguments,
     _run,

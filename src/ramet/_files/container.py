@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import stat
 import struct
 import tempfile
+import unicodedata
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -28,6 +30,11 @@ _ENCRYPTED = 0x1
 _UNICODE_PATH = 0x7075
 # Keras stores files uncompressed, other tools deflate them. Other methods may need any amount of memory to unpack.
 METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+# Names that mean something else on Windows: `C:file` is on another drive, `file:more` a hidden part of a file, and `nul.txt` a
+# device in every folder.
+_DRIVE = re.compile(r"[A-Za-z]:")
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])\s*(?:\..*)?", re.IGNORECASE | re.DOTALL)
+_FORBIDDEN = re.compile(r'[<>:"|?*\x00-\x1f]')
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +163,8 @@ def check_readable(path: Path) -> os.stat_result:
 def private_copy(path: Path) -> Iterator[Path]:
     """Yield a copy of a file or folder, with the same name, in a private folder: the scanned file is the loaded file."""
     check_readable(path)
-    with tempfile.TemporaryDirectory(prefix="ramet-") as folder:
+    # After an error, a file in it may still be open, and Windows deletes no open file; that error matters more.
+    with tempfile.TemporaryDirectory(prefix="ramet-", ignore_cleanup_errors=True) as folder:
         target = Path(folder) / path.name
         try:
             if path.is_dir():
@@ -190,14 +198,14 @@ def entry_problems(entries: Sequence[Entry], limits: Limits, container_size: int
         # Files that overlap in the archive look harmless one by one.
         yield EntryProblem("bomb", "", f"{container_size:,} bytes would unpack to {total:,}")
     same = Counter(entry.name.rstrip("/") for entry in entries)
-    alike = Counter(name.casefold() for name in same)
+    alike = Counter(map(_folded, same))
     for entry in entries:
         yield from _problems_of(entry, limits)
         name = entry.name.rstrip("/")
         if same[name] > 1:
             yield EntryProblem("duplicate", escape(entry.name), f"{same[name]} files of the archive have this name")
-        elif alike[name.casefold()] > 1:
-            reason = "another name in the archive differs from it only in upper and lower case"
+        elif alike[_folded(name)] > 1:
+            reason = "another name in the archive is the same name on Windows or macOS"
             yield EntryProblem("duplicate", escape(entry.name), reason)
 
 
@@ -217,13 +225,28 @@ def _problems_of(entry: Entry, limits: Limits) -> Iterator[EntryProblem]:
         yield EntryProblem("bomb", name, f"{entry.packed:,} bytes would unpack to {entry.size:,}")
 
 
+def _folded(name: str) -> str:
+    """Return what is the same for two names that mean one file on Windows or macOS, in whichever form it is written."""
+    parts = unicodedata.normalize("NFC", name).casefold().replace("\\", "/").split("/")
+    # Windows drops dots and spaces at the end, and Python unpacks forbidden characters as underscores there.
+    return "/".join(_FORBIDDEN.sub("_", part.rstrip(". ")) for part in parts if part not in ("", "."))
+
+
 def _traversal(name: str) -> str | None:
-    """Return why a name would lead out of the folder that an archive is unpacked to, or None if it would not."""
+    """Return why a name would lead out of the folder that an archive is unpacked to, or None if it would not.
+
+    A file is judged the same on every system: a name may be harmless here, and not on Windows. Below the first folder, names
+    are those of layers, and Keras on Linux writes `assets/layers/aux/` and `assets/layers/a:b/`.
+    """
+    if not name.strip():
+        return "its name is empty"
     parts = name.replace("\\", "/").split("/")
-    if ".." in parts:
+    if any(len(part) > 1 and not part.strip(". ") for part in parts):
         return "its name leads out of the archive's own folder"
-    if name.startswith(("/", "\\")) or parts[0].endswith(":"):
+    if name.startswith(("/", "\\")) or _DRIVE.match(name):
         return "its name is an absolute path"
+    if ":" in parts[0] or _DEVICE.fullmatch(parts[0]):
+        return "Windows does not treat its name as that of a file"
     if "\0" in name:
         return "its name contains a NUL character, which ends a name for some programs and not for others"
-    return None if name.strip() else "its name is empty"
+    return None

@@ -19,11 +19,13 @@ _DIGITS = 12
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FileListing(Result):
-    """The content of a model file, without running anything in it.
+    """The content of a model file, read without running anything in it: the result of `ramet.show`.
+
+    Print it for a table, show it in a notebook, or write it with `to_json`, `to_markdown` or `to_html`.
 
     Attributes:
         file: The name of the file.
-        kind: "model", "legacy model" (HDF5 as of Keras 2) or "weights".
+        kind: `"model"`, `"legacy model"` (HDF5 as of Keras 2) or `"weights"`.
         graph: The model as data.
         parameters: The number of parameters.
         trainable_parameters: The number of those that are trained.
@@ -31,8 +33,23 @@ class FileListing(Result):
         compiled: Whether the file has compile settings.
         assets: The other files in it, with their sizes in bytes.
         optimizer_variables: The number of variables of the optimizer.
-        variables: Shape, dtype, digest and range of each variable by path, if the numbers were read; else None.
+        variables: Shape, dtype, digest and range of each variable by path, if the numbers were read with
+            `weights=True`; else `None`.
         facts: One line for each further fact.
+
+    >>> import os, tempfile
+    >>> import keras, ramet
+    >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2, name="d")], name="tiny")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = os.path.join(folder, "tiny.keras")
+    ...     model.save(file)
+    ...     listing = ramet.show(file, weights=True)
+    >>> listing
+    <FileListing 'tiny.keras': tiny (Sequential), 10 parameters>
+    >>> listing.kind, listing.compiled, listing.graph.op("d").class_name
+    ('model', False, 'Dense')
+    >>> listing.variables["d/bias"]["largest"]
+    0.0
     """
 
     file: str

@@ -142,7 +142,8 @@ class ChildStore:
 
     def _crashed(self) -> ModelFileError:
         self.close()
-        if self._is_late or self._child.returncode == -getattr(signal, "SIGXCPU", 0):
+        # A signal that ends a process is its exit code, negated; Windows has none.
+        if self._is_late or (ENFORCES_PROCESSOR_TIME and self._child.returncode == -signal.SIGXCPU):
             return OutOfBudgetError(
                 "Cannot read the weights: that takes longer than is allowed for weights of this size.",
                 fix="treat the file as broken, or as an attack.",

@@ -117,7 +117,7 @@ def capture_model(model: Any) -> Graph:
 def live_calls(model: Any) -> dict[str, Any]:
     """Return the live calls of a model with a call graph, by the ids that its captured graph gives them."""
     top = next(iter(locations_below(model)))
-    calls = sort_calls(structure.calls_of(structure.function_of(model)))
+    calls = _calls_in_order(structure.function_of(model))
     ids = _call_ids(calls, {id(child.op): child.id for child in top.called})
     return {ids[id(call)]: call for call in calls}
 
@@ -145,7 +145,7 @@ def _graph_of(location: OpLocation, built: dict[int, Op], root: Op | None = None
             kind = "layer"
         return Graph(name, class_name, kind, ops=ops, extras=extras, root=root)  # type: ignore[arg-type]
     ids = {id(child.op): child.id for child in location.called}
-    calls = sort_calls(structure.calls_of(function))
+    calls = _calls_in_order(function)
     call_ids = _call_ids(calls, ids)
     recorded = _Recorded(calls, call_ids)
     return Graph(
@@ -159,6 +159,17 @@ def _graph_of(location: OpLocation, built: dict[int, Op], root: Op | None = None
         extras=extras,
         root=root,
     )
+
+
+def _calls_in_order(function: Any) -> list[Any]:
+    """Return the calls of a functional model: its inputs first, in their order, then the others as Keras runs them.
+
+    Keras lists the calls of each depth, and so the inputs, in the reverse of the order in which it found them.
+    """
+    calls = {id(call): call for call in structure.calls_of(function)}
+    made = [structure.producing_call(tensor) for tensor in function.inputs]
+    inputs = {id(call): call for call in made if id(call) in calls and call.is_input}
+    return sort_calls(list((inputs | calls).values()))
 
 
 def _call_ids(calls: list[Any], ids: dict[int, str]) -> dict[int, str]:

@@ -128,6 +128,11 @@ def is_marked_lossy(op: Any) -> bool:
     return isinstance(op.__dict__.get("get_config"), LossyConfig)
 
 
+def marked_losses(op: Any) -> tuple[str, ...]:
+    """Return the sentences about what the config of an op is known to lose."""
+    return op.__dict__["get_config"].lost if is_marked_lossy(op) else ()
+
+
 @contextlib.contextmanager
 def suppress_config_warnings() -> Iterator[None]:
     """Read configs without warnings, for uses in which a lost edit does not matter."""

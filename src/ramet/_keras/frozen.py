@@ -79,7 +79,7 @@ def op_kind(op: Any) -> OpKind:
     return "layer" if isinstance(op, keras.Layer) else "operation"
 
 
-# Flags that configs leave out, with their defaults.
+# Flags that most configs leave out, with their defaults.
 _LEFT_OUT = {"autocast": True, "supports_masking": False, "quantization_mode": None, "lora_rank": None}
 
 
@@ -88,6 +88,7 @@ def op_settings(op: Any) -> dict[str, Any]:
     config, reason = _config(op)
     policy = getattr(op, "dtype_policy", None)
     flags = {name: getattr(op, name, default) for name, default in _LEFT_OUT.items()}
+    known = {} if config is None else dict(config.pairs)
     return {
         "class_name": type(op).__name__,
         "module": type(op).__module__,
@@ -97,7 +98,9 @@ def op_settings(op: Any) -> dict[str, Any]:
         "trainable": bool(getattr(op, "trainable", True)),
         "dtype_policy": getattr(policy, "name", None),
         "built": bool(getattr(op, "built", True)),
-        "flags": freeze_argument({name: value for name, value in flags.items() if value != _LEFT_OUT[name]}),
+        "flags": freeze_argument(
+            {name: value for name, value in flags.items() if value not in (_LEFT_OUT[name], known.get(name))}
+        ),
     }
 
 

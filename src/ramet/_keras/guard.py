@@ -31,9 +31,11 @@ from ramet._report import escape
 from ramet.errors import UnsafeFileError
 
 # Files that Python and its libraries may read at any time: facts about the machine, random numbers, time zones.
-_MACHINE = ("/proc", "/sys", "/dev/null", "/dev/urandom", "/dev/random", "/usr/share/zoneinfo", "/etc/localtime")
+_MACHINE = ("/proc", "/sys", "/dev/urandom", "/dev/random", "/usr/share/zoneinfo", "/etc/localtime")
 # The environment and the memory of the process.
 _SECRET = re.compile(r"/proc/\d+/(?:task/\d+/)?(?:environ|mem)")
+# The drive in a path of Windows that may be longer than others: `\\?\c:`.
+_LONG = re.compile(r"\\\\\?\\[a-z]:")
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 # Actions that loading a valid file never takes, with their audit events. A name without a dot matches all events of a module.
 _NEVER = {
@@ -43,13 +45,16 @@ _NEVER = {
     ),
     "look up an address": ("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr"),
     "open a browser": ("webbrowser",),
-    "start a program": ("subprocess", "pty", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.startfile"),
+    "start a program": (
+        *("subprocess", "pty", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.startfile", "os.startfile/2"),
+        "_winapi",  # also opens pipes and processes, and links folders
+    ),
     "start a process": ("os.fork", "os.forkpty"),
     "end a process": ("os.kill", "os.killpg"),
-    "load a library": ("ctypes.dlopen",),
+    "load a library": ("ctypes.dlopen", "os.add_dll_directory"),
     "open a database": ("sqlite3",),
     "unpickle an object": ("pickle",),
-    "change the registry": ("winreg",),
+    "open the registry": ("winreg",),
     "write to the system log": ("syslog",),
 }
 _REFUSED = {event: what for what, events in _NEVER.items() for event in events}
@@ -59,8 +64,9 @@ _CHANGES = {
     **dict.fromkeys(("os.setxattr", "os.truncate", "os.utime"), 1),
     **dict.fromkeys(("os.link", "os.rename", "os.symlink"), 2),
 }
-# What libraries may do while they are imported: torch runs a program to detect the processor.
-_ALLOWED_IN_IMPORTS = ("load a library", "start a program", "start a process")
+# What libraries may do while they are imported: torch runs a program to detect the processor, and Python's `platform` and
+# `mimetypes` read the registry of Windows.
+_ALLOWED_IN_IMPORTS = ("load a library", "start a program", "start a process", "open the registry")
 
 
 class RefusedError(Exception):
@@ -79,8 +85,8 @@ class Guard:
         # Imports that began earlier do not count: the guard may be used from a module that is itself being imported.
         self._outer_imports = {id(frame) for frame in _import_frames()}
         self._wrapped: dict[tuple[Any, str], Any] = {}
-        self._writable = (os.path.realpath(folder), *_caches(), "/dev/null")
-        self._readable = (*self._writable, *_libraries(), *_MACHINE)
+        self._writable = (_real(folder), *_caches(), _real(os.devnull))
+        self._readable = (*self._writable, *_libraries(), *(map(_real, _MACHINE) if os.name == "posix" else ()))
 
     def check(self, event: str, args: tuple[Any, ...]) -> None:
         """Raise an error for an event that loading a valid file never causes."""
@@ -104,10 +110,24 @@ class Guard:
         """Raise an error for a path that belongs neither to the file nor to a library."""
         if not isinstance(path, str | bytes | os.PathLike):  # a descriptor, which was opened before
             return
-        real = os.path.realpath(os.fsdecode(path))
+        name = os.fsdecode(path)
+        if self._is_elsewhere(name):
+            self.refuse(f"open '{name}'")
+        real = _real(name)
         allowed = self._writable if writing else self._readable
         if _SECRET.fullmatch(real) or not any(real == root or real.startswith(root + os.sep) for root in allowed):
             self.refuse(f"{'write' if writing else 'read'} '{real}'")
+
+    def _is_elsewhere(self, path: str) -> bool:
+        """Return whether a path of Windows leads to a device, or to another machine, on which there is no library.
+
+        Even asking whether a file on another machine exists would send the user's credentials there.
+        """
+        full = os.path.abspath(path)  # noqa: PTH100  # `resolve` would ask
+        drive = os.path.normcase(os.path.splitdrive(full)[0])
+        if not drive.startswith("\\\\") or _LONG.fullmatch(drive):
+            return False
+        return all(drive != os.path.splitdrive(root)[0] for root in self._readable)
 
     def wrap(self) -> None:
         """Wrap the functions that open files in C, for libraries that are imported already."""
@@ -147,6 +167,11 @@ class Guard:
         raise RefusedError(f"the file tried to {what} while it was loaded")
 
 
+def _real(path: str | os.PathLike[str]) -> str:
+    """Return a path in a form that can be compared: without links; on Windows also in lower case, with backslashes."""
+    return os.path.normcase(os.path.realpath(path))
+
+
 def _import_frames() -> Iterator[FrameType]:
     """Yield the frames of this thread in which Python runs the code of a module that is being imported."""
     frame: FrameType | None = sys._getframe(1)
@@ -161,9 +186,9 @@ def _libraries() -> set[str]:
     folders = {sys.prefix, sys.base_prefix, *sysconfig.get_paths().values(), *site.getsitepackages()}
     folders.add(site.getusersitepackages())
     # Other folders with installed packages, such as those in PYTHONPATH.
-    here = os.path.realpath(os.curdir)
+    here = _real(os.curdir)
     for folder in sys.path:
-        if os.path.realpath(folder) != here and any(Path(folder).glob("*.dist-info")):
+        if _real(folder) != here and any(Path(folder).glob("*.dist-info")):
             folders.add(folder)
     # Packages that are installed in place, ramet among them.
     for module in list(sys.modules.values()):
@@ -172,14 +197,14 @@ def _libraries() -> set[str]:
     # Keras' own settings, and those of the Keras in TensorFlow, which may be imported late.
     home = os.environ.get("KERAS_HOME") or Path("~/.keras").expanduser()
     folders.add(str(Path(home) / "keras.json"))
-    return {os.path.realpath(folder) for folder in folders if folder}
+    return {_real(folder) for folder in folders if folder}
 
 
 def _caches() -> list[str]:
     """Return the folder of JAX's compilation cache, if there is one."""
     jax = sys.modules.get("jax")
     folder = None if jax is None else jax.config.jax_compilation_cache_dir
-    return [os.path.realpath(folder)] if folder else []
+    return [_real(folder)] if folder else []
 
 
 _lock = threading.Lock()
@@ -200,6 +225,8 @@ def _add_hook() -> None:
 @contextlib.contextmanager
 def guarded(folder: Path) -> Iterator[Guard]:
     """Refuse, in all threads, to open, start or access anything except files in a folder and libraries."""
+    # JAX looks for its devices when the first array is made, and loads their libraries then, not while it is imported.
+    keras.ops.convert_to_tensor(0)
     with _lock:
         _add_hook()
         guard = Guard(folder)

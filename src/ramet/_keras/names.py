@@ -114,7 +114,7 @@ def check_version(version: str | None = None) -> None:
     if release < OLDEST:
         raise UnsupportedKerasError(
             f"Cannot use Keras {version}: ramet needs Keras {_dotted(OLDEST)} or newer.",
-            fix=f"pip install 'keras>={_dotted(OLDEST)}'.",
+            fix=f'pip install "keras>={_dotted(OLDEST)}".',
         )
     _checked.add(version)
     if release > NEWEST_TESTED:

@@ -12,6 +12,9 @@ from ramet._files.formats.shards import SHARD_MAP
 from ramet._files.limits import Limits
 from ramet._report import escape
 
+# IO_REPARSE_TAG_MOUNT_POINT: a link of Windows to another folder, which Python calls a folder.
+_JUNCTION = 0xA0000003
+
 
 class Folder(Container):
     """The files in a folder. Links are not followed."""
@@ -34,11 +37,13 @@ def _found_in(folder: Path, limits: Limits) -> list[Entry]:
     while waiting and len(found) <= limits.entries:
         for item in sorted(os.scandir(waiting.pop()), key=lambda item: item.name):
             name = Path(item.path).relative_to(folder).as_posix()
-            if item.is_dir(follow_symlinks=False):
+            about = item.stat(follow_symlinks=False)
+            is_junction = getattr(about, "st_reparse_tag", 0) == _JUNCTION
+            if item.is_dir(follow_symlinks=False) and not is_junction:
                 waiting.append(Path(item.path))
             else:
-                size = item.stat(follow_symlinks=False).st_size
-                found.append(Entry(name, size, size, link=not item.is_file(follow_symlinks=False)))
+                link = is_junction or not item.is_file(follow_symlinks=False)
+                found.append(Entry(name, about.st_size, about.st_size, link=link))
     return found
 
 

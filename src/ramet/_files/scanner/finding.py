@@ -70,14 +70,28 @@ class Finding(Result):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScanReport(Result):
-    """The result of `ramet.scan`: everything that loading a file would run or reach.
+    """Everything that loading a file would run or reach: the result of `ramet.scan`.
+
+    Print it, show it in a notebook, or write it with `to_json`, `to_markdown` or `to_html`.
 
     Attributes:
         file: The name of the file.
-        kind: "model", "legacy model" (an HDF5 file of Keras 2) or "weights".
+        kind: `"model"`, `"legacy model"` (an HDF5 file of Keras 2) or `"weights"`.
         keras_version: The version of Keras that wrote the file, according to the file; empty if unknown.
-        findings: The findings, worst first.
-        verdict: "safe", "needs trust" or "unsafe".
+        findings: The findings, worst first, each with `severity`, `what`, `effect`, `place` in the file and `path` of
+            the layer.
+
+    >>> import os, tempfile
+    >>> import keras, ramet
+    >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Lambda(lambda x: x * 2, name="double")])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = os.path.join(folder, "model.keras")
+    ...     model.save(file)
+    ...     report = ramet.scan(file)
+    >>> report.verdict
+    'unsafe'
+    >>> [(finding.path, finding.what) for finding in report.findings]
+    [('double', 'The file contains compiled Python code, a lambda.')]
     """
 
     file: str

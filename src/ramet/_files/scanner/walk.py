@@ -50,13 +50,19 @@ def scan(path: str | os.PathLike[str], limits: Limits | None = None, *, isolated
         limits: The largest sizes and counts that are read. The default suits any file that Keras has written.
         isolated: Whether the weights are read in a separate process, which protects this one from flaws in HDF5.
 
+    Returns:
+        The report.
+
     Raises:
         ModelFileError: The file does not exist, is broken, or is not a model.
+        ArgumentError: `path` is not a path.
 
-    >>> import keras, ramet, tempfile
-    >>> path = f"{tempfile.mkdtemp()}/model.keras"
-    >>> keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)]).save(path)
-    >>> ramet.scan(path).verdict
+    >>> import os, tempfile
+    >>> import keras, ramet
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = os.path.join(folder, "model.keras")
+    ...     keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)]).save(file)
+    ...     ramet.scan(file).verdict
     'safe'
     """
     if not isinstance(path, str | os.PathLike):

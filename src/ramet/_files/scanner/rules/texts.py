@@ -19,7 +19,8 @@ _TOKENS = frozenset({"mask_token", "mask_value", "oov_token"})
 # judged as elsewhere.
 _GRAPH = frozenset({"inbound_nodes", "input_layers", "keras_history", "output_layers"})
 _GRAPH_DEPTH = 10
-_ADDRESS = re.compile(r"(?i:\s*(?:[a-z][a-z0-9+.-]{1,20}://|\\\\[\w.-]+\\))")
+# A path that begins with two slashes of either kind is on another machine, on Windows.
+_ADDRESS = re.compile(r"(?i:\s*(?:[a-z][a-z0-9+.-]{1,20}://|[\\/]{2}[\w.?$-]+[\\/]))")
 _FILE = re.compile(r"\s*(?:/[\w.+~-]+/[^\s]|~[\w-]*/|[A-Za-z]:[\\/]|\.\.[\\/])|[^\n]{0,500}[\\/]\.\.[\\/]")
 # Settings that name a function or an object of Keras.
 _NAMES = re.compile(
