@@ -1,10 +1,11 @@
 """Assertions about models for test suites.
 
-from ramet.testing import assert_twin
-
-def test_my_model_can_be_cloned():
-    model = make_model()
-    assert_twin(model, ramet.clone(model))
+>>> import keras, ramet
+>>> from ramet.testing import assert_twin
+>>> def test_my_model_can_be_cloned():
+...     model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
+...     assert_twin(model, ramet.clone(model), only=["structure", "state"])
+>>> test_my_model_can_be_cloned()
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def assert_twin(model: Any, twin: Any, **options: Any) -> None:
         **options: As for `ramet.verify`: `tolerance=`, `only=`, `skip=`, `inputs=`, `targets=`, `seed=`, `share=`.
 
     Raises:
-        VerifyError: They differ. It is also an AssertionError.
+        VerifyError: They differ, or no check could be run. It is also an `AssertionError`.
+        ArgumentError: An option has an invalid value.
 
     >>> import keras, ramet
     >>> from ramet.testing import assert_twin
@@ -61,6 +63,11 @@ def assert_edit(before: Any, edits: Any, after: Any, *, inputs: Any = None, tole
         after: The expected model, built by hand.
         inputs: The inputs to call both models with; made up from the inputs of the model by default.
         tolerance: The largest allowed difference, relative to the largest expected number.
+
+    Raises:
+        AssertionError: The graphs or the outputs differ.
+        ArgumentError: No inputs can be made up for the model: pass `inputs`.
+        EditError: An edit cannot be applied.
 
     >>> import keras
     >>> from ramet import edits as e

@@ -521,6 +521,24 @@ def test_a_mask_from_before_the_cut_is_never_lost():
         ramet.cut(model, "lstm", inputs=next(one for one in model.layers if isinstance(one, layers.Embedding)))
 
 
+@pytest.mark.parametrize("loaded", [False, True])
+@pytest.mark.parametrize("start", ["embedding", "drop"])
+def test_a_mask_from_before_the_cut_is_computed_from_the_inputs_of_the_part(start, loaded, tmp_path):
+    tokens = keras.Input((5,), dtype="int32", name="tokens")
+    x = layers.Dropout(0.5, name="drop")(layers.Embedding(6, 3, mask_zero=True, name="embedding")(tokens))
+    model = keras.Model(tokens, layers.LSTM(2, name="lstm")(x))
+    if loaded:
+        model.save(tmp_path / "model.keras")
+        model = keras.models.load_model(tmp_path / "model.keras")
+    data = np.array([[1, 4, 2, 0, 0], [3, 0, 0, 0, 0]])
+
+    part = ramet.cut(model, "lstm", inputs=["tokens", start])
+
+    embedded = keras.ops.convert_to_numpy(model.get_layer("embedding")(data))
+    found, expected = (keras.ops.convert_to_numpy(outputs) for outputs in (part([data, embedded]), model(data)))
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
 def test_a_model_with_an_operation_without_a_name_is_cut_at_a_layer():
     class Twice(keras.Operation):
         def call(self, x):

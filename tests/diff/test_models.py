@@ -1,11 +1,14 @@
 """Diffs of live models: exactly what training, cloning or building them differently changed."""
 
+import pickle
+
 import keras
 import numpy as np
 import pytest
 from keras import layers
 
 import ramet
+from ramet import edits as e
 from ramet._diff import Change, Diff
 from ramet._keras import LiveWeights, frozen_compile_settings
 from ramet._verify.live_diff import diff_models
@@ -299,6 +302,79 @@ def test_quantized_layers_are_reported():
 
     assert ("setting", "d", "d", "quantization_mode") in reported(diff)
     assert diff_models(quantized, model) == diff.mirrored()
+
+
+def test_lora_inside_a_composite_layer_is_reported_without_internal_notes():
+    x = keras.Input((5, 4), name="x")
+    model = keras.Model(x, layers.MultiHeadAttention(2, 3, name="mha")(x, x), name="m")
+    tuned = ramet.edit(model, e.lora("mha/query", rank=2, freeze_rest=False))
+
+    diff = diff_models(model, tuned)
+
+    assert reported(diff) == [
+        ("setting", "mha/query", "mha/query", "lora_alpha"),
+        ("setting", "mha/query", "mha/query", "lora_rank"),
+        ("variable", "mha/query/kernel", "mha/query/kernel", "trainable"),
+    ]
+    assert diff_models(tuned, model) == diff.mirrored()
+    settings = ramet.verify(model, tuned, only=["settings"])["settings"]
+    assert not any("get_config" in difference.path for difference in settings.differences)
+    assert [one.path for one in settings.differences].count("mha/query.lora_rank") == 1
+
+
+def trained(first="a"):
+    keras.utils.set_random_seed(0)
+    model = keras.Sequential([keras.Input((4,)), layers.Dense(8, name=first), layers.Dense(2, name="b")], name="net")
+    model.compile("adam", "mse")
+    inputs = np.random.default_rng(0).normal(size=(8, 4)).astype("float32")
+    model.fit(inputs, inputs[:, :2], verbose=0)
+    return model
+
+
+def test_slots_of_a_pickled_model_are_matched_although_their_paths_differ():
+    model = trained()
+    again = pickle.loads(pickle.dumps(model))  # Keras writes and loads a file
+    assert [one.path for one in again.weights] != [one.path for one in model.weights]
+
+    diff = diff_models(model, again)
+
+    assert [change for change in diff.changes if change.kind == "optimizer"] == []
+    assert [(one.path, one.what, one.old, one.new) for one in diff.changes if one.kind == "state"] == [
+        ("net", "paths of layers", "net/...", "...")
+    ]
+    assert diff_models(again, model) == diff.mirrored()
+
+
+def test_changed_slot_of_a_pickled_model_is_reported():
+    model = trained()
+    again = pickle.loads(pickle.dumps(model))
+    momentum = next(one for one in again.optimizer.variables if one.name == "a_kernel_velocity")
+    momentum.assign(momentum + 1)
+
+    changes = [change for change in diff_models(model, again).changes if change.kind == "optimizer"]
+
+    assert [(one.before, one.after, one.what) for one in changes] == [
+        ("optimizer/net_a_kernel_velocity", "optimizer/a_kernel_velocity", "values")
+    ]
+
+
+def test_slots_of_a_renamed_layer_are_matched():
+    diff = diff_models(trained(), trained(first="other"))
+
+    assert ("renamed", "a", "other", "name") in reported(diff)
+    assert [change for change in diff.changes if change.kind == "optimizer"] == []
+
+
+def test_slots_of_other_layers_are_present_on_one_side_only():
+    model = trained()
+    frozen = ramet.edit(model, e.freeze("a"))
+
+    diff = diff_models(model, frozen)
+
+    missing = [change for change in diff.changes if change.kind == "optimizer"]
+    assert {change.what for change in missing} == {"presence"}
+    assert len(missing) == 4
+    assert diff_models(frozen, model) == diff.mirrored()
 
 
 def test_model_in_training_is_compared_with_its_current_weights():

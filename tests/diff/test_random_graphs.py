@@ -129,7 +129,7 @@ def test_every_diff_can_be_mirrored_written_and_printed(before, after):
     assert Diff.from_json(diff.to_json()) == diff
     assert str(diff).splitlines()[0].endswith(diff.summary)
     assert diff.to_markdown().endswith("\n")
-    assert diff._repr_html_().startswith("<div>")
+    assert diff._repr_html_().endswith("</div>")
     assert all(repr(change).startswith("<Change ") for change in diff.changes)
 
 

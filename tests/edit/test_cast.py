@@ -85,6 +85,60 @@ def test_layers_inside_a_layer_are_cast_with_it():
     assert_saved(new)
 
 
+def attention_with_lora(dtype=None):
+    """Return a model to which Keras itself adds LoRA."""
+    x = keras.Input((5, 4), name="x")
+    y = layers.MultiHeadAttention(2, 3, name="mha", dtype=dtype)(x, x)
+    model = keras.Model(x, layers.Dense(2, name="b", dtype=dtype)(y), name="m")
+    model.get_layer("mha").query_dense.enable_lora(2, lora_alpha=3)
+    return scrambled(model)
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "bfloat16"])
+def test_lora_inside_a_layer_is_cast_with_it(policy):
+    tuned, expected = attention_with_lora(), attention_with_lora(policy)
+
+    new = edited(tuned, e.cast(policy))
+
+    query = new.get_layer("mha").query_dense
+    assert (query.lora_rank, query.lora_alpha, query.compute_dtype) == (2, 3, "bfloat16")
+    assert facts(new) == facts(expected)
+    for weight, other in zip(new.weights, expected.weights, strict=True):
+        np.testing.assert_array_equal(as_float32(weight), as_float32(other))
+    np.testing.assert_array_equal(as_float32(new(floats(2, 5, 4))), as_float32(expected(floats(2, 5, 4))))
+
+
+def facts(model):
+    return [(weight.path, str(weight.dtype), weight.trainable) for weight in model.weights]
+
+
+def as_float32(tensor):
+    return value(keras.ops.cast(tensor, "float32"))
+
+
+def test_quantized_layer_with_lora_inside_a_layer_is_cast_with_it():
+    x = keras.Input((5, 4), name="x")
+    model = keras.Model(x, layers.MultiHeadAttention(2, 3, name="mha")(x, x), name="m")
+    small = ramet.edit(model, e.quantize("mha/query"), e.lora("mha/query", rank=2))
+
+    new = edited(small, e.cast("float32"))
+
+    query = new.get_layer("mha").query_dense
+    assert (query.quantization_mode, query.lora_rank) == (None, 2)
+    np.testing.assert_allclose(value(query.kernel), value(model.get_layer("mha").query_dense.kernel), atol=0.02)
+
+
+def test_setting_of_a_layer_with_lora_inside_is_updated():
+    tuned = attention_with_lora()
+
+    new = edited(tuned, e.update("mha", dropout=0.3))
+
+    assert new.get_layer("mha").get_config()["dropout"] == 0.3
+    assert facts(new) == facts(tuned)
+    for old, weight in zip(tuned.weights, new.weights, strict=True):
+        np.testing.assert_array_equal(value(weight), value(old))
+
+
 @pytest.mark.usefixtures("double")
 def test_optimizer_keeps_its_state():
     model = model_of()

@@ -272,22 +272,22 @@ def test_object_that_is_not_a_model_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("layer", "found"),
+    ("layer", "reason", "found"),
     [
-        (lambda old: None, "an object of class NoneType"),
-        (lambda old: "relu", "an object of class str"),
-        (layers.ReLU, "the class ReLU"),
-        ("relu", "an object of class str"),
+        (lambda old: None, "the function did not return one", "an object of class NoneType"),
+        (lambda old: "relu", "the function did not return one", "an object of class str"),
+        (layers.ReLU, "it is not a layer", "the class ReLU"),
+        ("relu", "it is not a layer", "an object of class str"),
     ],
 )
-def test_function_that_returns_no_layer_is_refused(layer, found):
+def test_function_that_returns_no_layer_is_refused(layer, reason, found):
     error = refused(small(), e.replace("act", layer))
 
     assert str(error) == (
-        "Cannot put a layer at 'act': the function did not return one.\n"
+        f"Cannot put a layer at 'act': {reason}.\n"
         "  expected: a function that takes the old layer and returns a new one\n"
         f"  found:    {found}\n"
-        "  fix: return a layer, e.g. lambda old: keras.layers.Activation('gelu')."
+        "  fix: pass a function that returns a layer, e.g. lambda old: keras.layers.Activation('gelu')."
     )
 
 

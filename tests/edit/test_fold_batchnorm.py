@@ -160,7 +160,7 @@ def test_shared_layer_is_skipped():
     shared = layers.Dense(4, name="w")
     z = layers.Add(name="sum")([layers.BatchNormalization(name="bn")(shared(x)), shared(y)])
     assert_left_alone(
-        scrambled(keras.Model([x, y], z, name="m")), "before it, 'w' is called 2 times; after it, 'sum' is a Add"
+        scrambled(keras.Model([x, y], z, name="m")), "before it, 'w' is called 2 times; after it, 'sum' is an Add"
     )
 
 
@@ -169,7 +169,8 @@ def test_output_that_is_used_twice_is_skipped():
     y = layers.Dense(4, name="w")(x)
     z = layers.Add(name="sum")([layers.BatchNormalization(name="bn")(y), y])
     assert_left_alone(
-        scrambled(keras.Model(x, z, name="m")), "before it, the output of 'w' is used 2 times; after it, 'sum' is a Add"
+        scrambled(keras.Model(x, z, name="m")),
+        "before it, the output of 'w' is used 2 times; after it, 'sum' is an Add",
     )
 
 

@@ -72,6 +72,8 @@ def problems_of(cls: type[Edit]) -> list[str]:
         found.append(f"It has no docstring, which is its documentation. Add one to the class in {file}.")
     elif undescribed:
         found.append(f"Its docstring does not describe {', '.join(undescribed)}. Add it under `Args:` in {file}.")
+    elif ">>> " not in text:
+        found.append(f"Its docstring has no example. Add one at its end in {file}.")
     if cls.preserves_function and f"`{cls.kind}`" not in inspect.getdoc(ramet.edit):
         found.append("It preserves the function. Add it to the list under `check` in the docstring of `edit`.")
     if f"`{cls.kind}" not in (ROOT / "docs" / "edits.md").read_text(encoding="utf-8"):

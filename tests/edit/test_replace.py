@@ -10,8 +10,10 @@ from keras import layers
 import ramet
 from ramet import edits as e
 from ramet import named, of_class
+from ramet._keras import structure
 from tests.edit.expect import assert_edited, assert_same_numbers, assert_saved, edited, scrambled, value, variables
 from tests.support.graph_models import Backbone, Block
+from tests.support.reach import assert_independent
 from tests.support.state_models import floats
 
 
@@ -423,6 +425,72 @@ def test_duplicate_explicit_name_is_refused():
         "  found:    a new ReLU called 'b'\n"
         "  fix: give the new layer another name, or none: then a free one is chosen."
     )
+
+
+# A layer instead of a function.
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda layer: e.replace("act", layer),
+        lambda layer: e.insert_before("b", layer),
+        lambda layer: e.insert_after("a", layer),
+        lambda layer: e.splice("a", "b", layer),
+    ],
+    ids=["replace", "insert_before", "insert_after", "splice"],
+)
+def test_each_result_has_its_own_copy_of_a_layer_that_was_passed(edit):
+    layer = layers.Dense(3, kernel_initializer="ones", name="new")
+    layer.build((None, 3))
+    layer.kernel.assign(np.arange(9.0).reshape(3, 3))
+    layer.note = ["kept"]
+    change = edit(layer)
+
+    one, two = edited(small(), change), edited(small(), change)
+
+    assert_independent(one, two)
+    assert_independent(layer, one)
+    one.get_layer("new").kernel.assign(np.zeros((3, 3)))
+    for unchanged in (two.get_layer("new"), layer):
+        np.testing.assert_array_equal(value(unchanged.kernel), np.arange(9.0).reshape(3, 3))
+    assert two.get_layer("new").note == ["kept"]
+
+
+def test_layer_that_was_passed_is_left_as_it_was():
+    layer = layers.Dense(3, name="new")
+
+    ramet.edit(small(), e.insert_after("a", layer))
+
+    assert not layer.built
+    assert not hasattr(layer, "output")
+
+
+def test_wrapper_that_was_passed_is_copied_with_the_layer_it_holds():
+    model = scrambled(small())
+    wrapper = layers.SpectralNormalization(model.get_layer("a"), name="spectral")
+
+    new = edited(model, e.wrap("a", wrapper))
+
+    assert_independent(wrapper, new)
+    np.testing.assert_array_equal(value(new.get_layer("spectral").layer.kernel), value(model.get_layer("a").kernel))
+
+
+def test_layer_passed_for_several_places_is_shared_between_them():
+    layer = layers.Dense(3)
+
+    new = edited(small(), e.insert_after(["a", "act"], layer))
+
+    added = [one for one in new.layers if isinstance(one, layers.Dense) and one.name not in "ab"]
+    assert [len(structure.calls_made(one)) for one in added] == [2]
+    assert added[0] is not layer
+
+
+def test_layer_of_the_model_itself_is_refused():
+    model = small()
+
+    with pytest.raises(ramet.errors.EditError, match="it belongs to the model passed in, which must not change"):
+        ramet.edit(model, e.insert_after("b", model.get_layer("act")))
 
 
 # Wrapping.

@@ -279,6 +279,35 @@ def test_flag_inside_a_class_is_set_and_saving_warns(tmp_path):
     assert ramet.plan(around(layers.Dense(4, name="a"), layers.Dense(2)), e.freeze("a")).notes == ()
 
 
+@pytest.mark.parametrize("undo", [e.unfreeze(), e.unfreeze("mha"), e.unfreeze("mha/mix")], ids=["all", "mha", "mix"])
+def test_undone_flag_is_saved_without_warning(undo, tmp_path):
+    model = around(Attention(name="mha"), layers.Dense(2, name="head"))
+    new = ramet.edit(model, e.freeze("mha/mix"))
+    with pytest.warns(errors.LostOnSaveWarning, match="'mix' is trainable"):
+        new.save(tmp_path / "a.keras")
+
+    back = ramet.edit(new, undo)
+
+    assert len(reloaded(back, tmp_path).trainable_weights) == len(model.trainable_weights)
+
+
+def test_what_a_file_still_loses_is_named_after_another_flag_was_undone(tmp_path):
+    x = keras.Input((5, 4), name="x")
+    model = keras.Model(x, layers.MultiHeadAttention(2, 3, name="mha")(x, x), name="m")
+    new = ramet.edit(model, e.freeze(["mha/query", "mha/key"]))
+
+    with pytest.warns(errors.LostOnSaveWarning) as caught:
+        ramet.edit(new, e.unfreeze("mha/query")).save(tmp_path / "a.keras")
+
+    (message,) = [str(one.message) for one in caught if one.category is errors.LostOnSaveWarning]
+    assert "lost: recreated from the config, its 'key' is trainable\n" in message
+
+
+def test_lost_setting_is_still_named_after_flags_changed(tmp_path):
+    with pytest.warns(errors.LostOnSaveWarning, match="'mix' has other settings"):
+        ramet.edit(lossy(), e.freeze("head"), e.unfreeze("mha")).save(tmp_path / "a.keras")
+
+
 # A process of its own.
 
 _LOAD = """

@@ -102,7 +102,7 @@ def test_recurrent_layers_and_parts_of_layers_are_skipped_with_a_reason():
     skipped = ramet.plan(model, e.split_activation()).steps[0].skipped
 
     reasons = {skip.path: skip.reason for skip in skipped}
-    assert reasons["rnn"] == "a LSTM uses its activation inside"
+    assert reasons["rnn"] == "an LSTM uses its activation inside"
     assert reasons["each/inner"] == "it is called by the code of the layer around it"
     assert ramet.capture(edited(model, e.split_activation())) == ramet.capture(model)
 

@@ -1,5 +1,7 @@
 """Results print themselves: one line as their repr, text when printed, HTML in a notebook, Markdown and JSON."""
 
+import dataclasses
+import html
 import html.parser
 import io
 import json
@@ -13,7 +15,7 @@ import ramet
 from ramet import edits as e
 from ramet._files import Finding, ScanReport, list_file, open_model_file
 from ramet._graph import Call, Graph, Ref
-from ramet._report import preformatted
+from ramet._report import Result
 
 layers = keras.layers
 HOSTILE = "<img src=x onerror=alert(1)>&\u202e'\""
@@ -161,16 +163,24 @@ def test_rich_prints_the_same_text(results, name):
 
 
 class Tags(html.parser.HTMLParser):
-    """The tags of a text, with those of the pages in its frames."""
+    """The tags of a text, which are all closed in order, and their attributes."""
 
     def __init__(self, text):
         super().__init__()
-        self.tags, self.attributes = set(), set()
+        self.tags, self.attributes, self.ids, self._open = set(), set(), [], []
         self.feed(text)
+        self.close()
+        assert self._open == []
 
     def handle_starttag(self, tag, attrs):
         self.tags.add(tag)
         self.attributes |= {key for key, _ in attrs}
+        self.ids += [value for key, value in attrs if key in ("id", "name")]
+        if tag not in ("br", "img"):
+            self._open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self._open.pop() == tag
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -178,35 +188,96 @@ def test_html_contains_names_only_as_text(results, name):
     page = results[name]._repr_html_()
     found = Tags(page)
 
-    assert found.tags <= {"div", "p", "pre", "table", "tr", "td", "th", "code", "strong", "small", "br", "iframe"}
-    assert found.attributes <= {"style", "colspan", "title", "sandbox", "srcdoc"}
+    assert found.tags <= {
+        *("div", "style", "p", "pre", "details", "summary", "table", "thead", "tbody", "tr", "td", "th"),
+        *("code", "strong", "small", "br", "iframe", "img"),
+    }
+    assert found.attributes <= {"class", "style", "open", "title", "sandbox", "srcdoc", "alt", "src"}
     assert "\u202e" not in page
-    # Frames may run their own scripts, but cannot reach the notebook.
+    # Frames may run their own scripts, but cannot reach the notebook. Images contain their data.
     assert page.count("<iframe") == page.count('sandbox="allow-scripts"')
+    assert page.count("<img ") == page.count('" src="data:image/svg+xml;base64,')
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_same_result_can_be_shown_twice(results, name):
+    page = results[name]._repr_html_()
+
+    # Anything with an id would exist twice in the notebook.
+    assert Tags(page + page).ids == []
+    assert page == results[name]._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [
+        ("Report", "✓ &#x27;"),
+        ("Report that failed", "✗ &#x27;"),
+        ("TransferReport", "✓ "),
+        ("ScanReport", "✗ "),
+        ("Finding", "✗ "),
+    ],
+)
+def test_html_starts_with_the_verdict(results, name, verdict):
+    title = re.search("<strong[^>]*>(.*?)</strong>", results[name]._repr_html_())[1]
+
+    assert title.startswith(verdict)
+    # The rest is the first line of the text.
+    text = html.unescape(re.sub("<[^>]*>", "", title)).replace("→", "->")
+    assert text.partition(" ")[2] == results[name].to_text().partition("\n")[0]
 
 
 def test_graph_is_drawn_or_printed_if_drawing_fails(results, monkeypatch):
     graph = results["Graph"]
-    assert graph._repr_html_().startswith("<iframe")
+    assert "<iframe" in graph._repr_html_()
 
     def fail(*_, **__):
-        raise ImportError("no module named 'fast_sugiyama'")
+        raise RuntimeError("broken")
 
     monkeypatch.setattr("ramet._draw.draw_graph", fail)
-    assert graph._repr_html_() == preformatted(str(graph))
+    assert graph._repr_html_() == Result._html(graph)
     assert "hidden" in graph._repr_html_()
 
 
-def test_huge_graph_is_printed_and_cut():
+def huge(number=3001):
+    """Return a graph with a long chain of layers."""
     dense = ramet.capture(make("small")).ops[1]
-    calls = [Call("c0", "c0")]
-    ops = [dense.with_changes(id=f"c{number}") for number in range(3001)]
-    calls += [Call(f"c{number}", f"c{number}", args=(Ref(f"c{number - 1}"),)) for number in range(1, 3001)]
-    page = Graph("huge", "Functional", ops=tuple(ops), calls=tuple(calls), outputs=Ref("c3000"))._repr_html_()
+    ops = [dense.with_changes(id=f"c{number}") for number in range(number)]
+    calls = [Call(f"c{i}", f"c{i}", args=(Ref(f"c{i - 1}"),) if i else ()) for i in range(number)]
+    return Graph("huge", "Functional", ops=tuple(ops), calls=tuple(calls), outputs=Ref(f"c{number - 1}"))
 
-    assert page.startswith("<pre")
-    assert "more lines; print it to see them all" in page
+
+def test_huge_graph_is_printed_and_cut():
+    page = huge()._repr_html_()
+
+    assert "<iframe" not in page
+    assert "and 2,601 more; print it to see them all" in page
     assert len(page) < 200_000
+
+
+def test_large_picture_has_no_image_for_readers_without_frames():
+    assert "<img" in huge(200)._repr_html_()
+    assert "<img" not in huge(400)._repr_html_()
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_failed_report_on_a_huge_model_has_no_picture(results, side):
+    failed = results["Report that failed"]
+    graphs = list(failed.graphs)
+    graphs[side] = huge()
+    report = dataclasses.replace(failed, graphs=tuple(graphs))
+
+    assert "<iframe" not in report._repr_html_()
+    assert "✗ state" in report._repr_html_()
+
+
+def test_plan_with_many_edits_is_cut():
+    model = make("net")
+    page = ramet.plan(model, *[e.freeze("hidden")] * 1000)._repr_html_()
+
+    assert "and 800 more sections; print it to see them all" in page
+    assert page.count("<details") == 200
+    assert len(page) < 100_000
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ramet._report import abbreviate, count, escape, escape_lines, joined, joined_values, more, split_off
+from ramet._report import abbreviate, count, escape, escape_lines, joined, joined_values, more, split_off, with_article
 from ramet._report.words import width_of
 
 pytestmark = pytest.mark.no_backend
@@ -45,6 +45,21 @@ def test_line_breaks_are_kept_by_escape_lines_only() -> None:
 )
 def test_numbers_agree_with_their_nouns(number: int, word: str, words: str | None, expected: str) -> None:
     assert count(number, word, words) == expected
+
+
+@pytest.mark.parametrize(
+    ("article", "nouns"),
+    [
+        (
+            "an",
+            "Activation EinsumDense InputLayer Add Embedding UpSampling2D ELU LSTM LSTMCell RNN STFTSpectrogram MLPBlock",
+        ),
+        ("an", "int object _Inner"),
+        ("a", "Dense GRU ReLU PReLU MultiHeadAttention UnitNormalization UNet NASNet MyLayer OneHot Euclidean list"),
+    ],
+)
+def test_article_follows_the_sound_of_the_noun(article: str, nouns: str) -> None:
+    assert [with_article(noun) for noun in nouns.split()] == [f"{article} {noun}" for noun in nouns.split()]
 
 
 def test_omitted_items_are_counted() -> None:

@@ -1,7 +1,10 @@
 """Documents as text, colored text, Markdown and HTML, compared with texts written by hand."""
 
+import ctypes
 import io
 import re
+import sys
+import types
 
 import pytest
 
@@ -10,15 +13,15 @@ from ramet._report import (
     Document,
     Row,
     Section,
+    Style,
     has_color,
     is_terminal,
     paint,
-    preformatted,
     to_ansi,
     to_html,
     to_text,
 )
-from ramet._report.markup import html_page, to_markdown
+from ramet._report.markup import html_page, preformatted, to_markdown
 
 pytestmark = pytest.mark.no_backend
 
@@ -136,26 +139,116 @@ Keras 3
     )
 
 
+def body_of(page: str) -> str:
+    """Return the HTML of a result without the block and the style sheet around it."""
+    found = re.fullmatch(r'<div class="ramet"><style>[^<]+</style>(.*)</div>', page, re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
 def test_document_as_html() -> None:
-    left = "text-align:left;overflow-wrap:anywhere"
+    left = ' style="text-align:left"'
     document = Document(
         (Code("a"), " -> ", Code("b")),
         (
             Section("Added", (Row((Code("norm"), "x < y"), "+", "good"),), more=3),
             Section(rows=(Row(("state", "same", ""), "✓", "", "good", (Row(("more",),),)),)),
+            Section("2 weights:", (Row(("w", "(1,)")),), level=2),
+            Section("Empty"),
+            Section("Odd", style="warning"),
         ),
         style="bad",
         about=("Keras 3",),
+        complete="`to_json()`",
     )  # fmt: skip
 
-    assert to_html(document) == (
-        '<div><p><strong style="color:#dc4040"><code>a</code> → <code>b</code></strong>'
-        "<br><small>Keras 3</small></p>"
-        f'<p>Added</p><table><tr><td style="{left};color:#1f8a43">+ <code>norm</code></td>'
-        f'<td style="{left};color:#1f8a43">x &lt; y</td></tr></table><p><small>and 3 more</small></p>'
-        '<table><tr><td style="text-align:left;white-space:nowrap;color:#1f8a43">✓ state</td>'
-        f'<td style="{left}">same</td><td style="{left}"><br><small>more</small></td></tr></table></div>'
+    assert body_of(to_html(document)) == (
+        '<p><strong class="ramet-bad">✗ <code>a</code> → <code>b</code></strong><br><small>Keras 3</small></p>'
+        "<details open><summary>Added</summary>"
+        f'<table><tbody><tr class="ramet-good"><td{left}>+ <code>norm</code></td><td{left}>x &lt; y</td></tr></tbody></table>'
+        "<p><small>and 3 more; <code>to_json()</code> lists them all</small></p>"
+        f'<table><tbody><tr><td class="ramet-good"{left}>✓ state</td><td{left}>same</td>'
+        f"<td{left}><br><small>more</small></td></tr></tbody></table>"
+        f"<p>2 weights:</p><table><tbody><tr><td{left}>w</td><td{left}>(1,)</td></tr></tbody></table></details>"
+        '<p>Empty</p><p class="ramet-warning">⚠\ufe0e Odd</p>'
     )
+
+
+@pytest.mark.parametrize(("style", "sign"), [("good", "✓ "), ("bad", "✗ "), ("warning", "⚠\ufe0e "), ("title", "")])
+def test_verdict_has_a_sign_besides_its_color(style: Style, sign: str) -> None:
+    assert f">{sign}t</strong>" in to_html(Document("t", style=style))
+
+
+def rows(number: int, text: str = "r") -> tuple[Row, ...]:
+    return tuple(Row((f"{text}{i}",)) for i in range(number))
+
+
+def test_long_sections_are_closed_and_say_how_many_rows_they_have() -> None:
+    page = to_html(Document("t", (Section("short", rows(12)), Section("long", rows(13)), Section("cut", rows(12), 5))))
+
+    assert "<details open><summary>short</summary>" in page
+    assert "<details><summary>long <small>(13 rows)</small></summary>" in page
+    assert "<details><summary>cut <small>(17 rows)</small></summary>" in page
+    assert "<details><summary>s <small>(1 row)</small></summary>" in to_html(
+        Document("t", (Section("s", rows(1), folded=True),))
+    )
+
+
+def test_sections_after_the_first_few_dozen_rows_are_closed() -> None:
+    page = to_html(Document("t", (Section(rows=rows(20)), *[Section("s", rows(5))] * 20)))
+
+    assert (page.count("<details open>"), page.count("<details>")) == (8, 12)
+    assert page.index("<details>") > page.rindex("<details open>")
+
+
+def test_notebook_shows_the_first_rows_and_counts_the_others() -> None:
+    document = Document("t", (Section(rows=rows(1000)), Section("next", rows(7)), Section("last", rows(7))))
+    page, whole = to_html(document), html_page(document)
+
+    assert (page.count("<tr"), whole.count("<tr")) == (400, 1014)
+    assert "and 600 more; print it to see them all" in page
+    assert "and 2 more sections; print it to see them all" in page
+    assert "more" not in whole
+
+
+def test_notebook_shows_the_first_lines_of_a_tree() -> None:
+    document = Document("t", (Section(rows=rows(1000), tree=True),))
+
+    assert "  r399</pre><p><small>and 600 more; print it to see them all</small></p>" in to_html(document)
+    assert "  r999</pre></div>" in html_page(document)
+
+
+def test_rows_left_out_by_the_report_and_by_the_notebook_are_added_up() -> None:
+    document = Document("t", (Section("s", rows(500), more=50),), complete="`to_json()`")
+
+    assert "and 150 more; <code>to_json()</code> lists them all" in to_html(document)
+
+
+def test_notebook_shows_both_ends_of_a_long_cell() -> None:
+    long = Code("a" * 5000 + "z" * 5000)
+    page = to_html(
+        Document(long, (Section(long, (Row((long, ("x", long)), details=(Row((long,)),)),)),), about=(long,))
+    )
+
+    assert page.count("<code>a") == page.count("z</code>") == 6
+    assert page.count("...") == 6
+    assert len(page) < 6000
+
+
+def test_columns_without_values_are_left_out() -> None:
+    section = Section(rows=(Row(("a", "", "1")), Row(("b",))), columns=("name", "calls", "size"))
+
+    assert "calls" not in to_html(Document("t", (section,)))
+    assert body_of(to_html(Document("t", (section,)))).count("<td") == 3
+
+
+def test_style_sheet_applies_to_results_only() -> None:
+    style = re.search("<style>(.*)</style>", to_html(Document("t")))
+    assert style is not None
+    selectors = [one for rule in re.findall(r"([^{}]+)\{", style[1]) for one in rule.split(",")]
+
+    assert len(selectors) > 15
+    assert all(re.search(r"(^| )\.ramet\b", selector) for selector in selectors)
 
 
 def test_page_is_complete() -> None:
@@ -163,7 +256,7 @@ def test_page_is_complete() -> None:
 
     assert page.startswith('<!doctype html><html lang="en"><head><meta charset="utf-8">')
     assert "<title>&lt;net&gt; a&amp;b</title>" in page
-    assert page.endswith("<strong>&lt;net&gt; <code>a&amp;b</code></strong></p></div></body></html>\n")
+    assert page.endswith("<p><strong>&lt;net&gt; <code>a&amp;b</code></strong></p></div></body></html>\n")
 
 
 TABLE = Document(
@@ -187,8 +280,8 @@ def test_columns_with_headings_become_a_table() -> None:
         "| path | class | parameters |\n| --- | --- | ---: |\n"
         "| `a\\|b` | Dense | 1,024 |\n| `c` | `x\\|y` | 8 |\n\nand 1 more\n"
     )
-    assert '<th style="text-align:right">parameters</th>' in to_html(TABLE)
-    assert '<td style="text-align:right">1,024</td>' in to_html(TABLE)
+    assert '<th style="text-align:right;white-space:nowrap">parameters</th>' in to_html(TABLE)
+    assert '<td style="text-align:right;white-space:nowrap">1,024</td>' in to_html(TABLE)
 
 
 def test_numbers_are_aligned_to_the_right() -> None:
@@ -282,7 +375,8 @@ def test_names_are_never_interpreted_as_markup(name: str) -> None:
     for page in (to_html(document), html_page(document)):
         assert page.replace("\n", "").isprintable()
         assert set(re.findall(r"<(\w+)", page)) <= {
-            *("div", "p", "pre", "table", "tr", "td", "th", "code", "strong", "small", "br"),
+            *("div", "p", "pre", "details", "summary", "table", "thead", "tbody", "tr", "td", "th"),
+            *("code", "strong", "small", "br"),
             *("html", "head", "meta", "title", "style", "body"),
         }
 
@@ -370,3 +464,52 @@ def test_only_the_words_are_painted() -> None:
     assert paint("  a b  ", "good") == "  \x1b[32ma b\x1b[0m  "
     assert paint("   ", "good") == "   "
     assert paint("a", "") == "a"
+
+
+class Console:
+    """Functions of Windows that report and change the mode of a console."""
+
+    def __init__(self, *, is_console: bool = True, knows_escapes: bool = True) -> None:
+        self.mode, self._is_console, self._knows_escapes = 0b11, is_console, knows_escapes
+
+    def GetConsoleMode(self, handle: ctypes.c_void_p, mode: object) -> int:  # noqa: N802
+        assert handle.value == 7_000
+        ctypes.cast(mode, ctypes.POINTER(ctypes.c_ulong)).contents.value = self.mode  # type: ignore[arg-type]
+        return int(self._is_console)
+
+    def SetConsoleMode(self, handle: ctypes.c_void_p, mode: int) -> int:  # noqa: N802
+        assert handle.value == 7_000
+        if self._knows_escapes:
+            self.mode = mode
+        return int(self._knows_escapes)
+
+
+@pytest.mark.parametrize(
+    ("console", "mode"),
+    [
+        (Console(), 0b111),
+        (Console(knows_escapes=False), 0b11),
+        (Console(is_console=False), 0b11),
+    ],
+)
+def test_console_of_windows_is_told_to_obey_escape_sequences(
+    monkeypatch: pytest.MonkeyPatch, console: Console, mode: int
+) -> None:
+    """A console of Windows prints escape sequences as they are, unless it is told to obey them."""
+
+    class Screen(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+        def fileno(self) -> int:
+            return 1
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "")
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(ctypes, "WinDLL", lambda name: {"kernel32": console}[name], raising=False)
+    fake = types.SimpleNamespace(get_osfhandle={1: 7_000}.__getitem__)
+    monkeypatch.setitem(sys.modules, "msvcrt", fake)  # type: ignore[arg-type]
+
+    assert has_color(Screen()) == (mode == 0b111)
+    assert console.mode == mode

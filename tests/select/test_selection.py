@@ -68,7 +68,7 @@ def test_html_is_a_table_with_escaped_names():
     assert "<script>" not in page
     assert "<b>" not in page
     assert "&lt;script&gt;" in page
-    assert "parameters</th>" in page
+    assert "path</th>" in page
     assert "and 11 more" in select_in(chain(50), anything())._repr_html_()
     assert "<table" not in select_in(graph, "x")._repr_html_()
 

@@ -88,7 +88,8 @@ def test_shared_layers_and_tied_variables_are_counted(make, shared, tied):
 
     assert check.outcome == "passed", check
     assert (check.counts["shared layers"], check.counts["tied variables"]) == (shared, tied)
-    assert f"{shared} layers and {tied} variables are shared" in check.summary
+    words = ["layer" if shared == 1 else "layers", "variable" if tied == 1 else "variables"]
+    assert f"{shared} {words[0]} and {tied} {words[1]} are shared" in check.summary
 
 
 # Objects that a twin shares with its original on purpose.

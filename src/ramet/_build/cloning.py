@@ -59,11 +59,15 @@ def clone(
         share: Objects that the twin uses as they are instead of copying them, with the layers and variables inside
             them. An op of a functional model that is shared then belongs to the graphs of both models.
 
+    Returns:
+        The twin, an object of the same class; a list, tuple or dict of twins if `model` is one.
+
     Raises:
         NotAModelError: `model` is not an object that can be cloned.
-        CannotCopyError: something inside the model cannot be copied; the error names its location.
-        RebuildError: a layer refused the new inputs.
-        StateElsewhereError: another thread is running the model, so its values are incomplete.
+        ArgumentError: An argument has an invalid value, or `inputs` do not fit the model's inputs.
+        CannotCopyError: Something inside the model cannot be copied; the error names its location.
+        RebuildError: A layer refused the new inputs.
+        StateElsewhereError: Another thread is running the model, so its values are incomplete.
 
     >>> import keras, ramet
     >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])

@@ -12,7 +12,17 @@ import keras
 from ramet._build.rebuild import Steps, arguments_of, calls_inside, run_steps
 from ramet._copy import copy_model
 from ramet._graph import call_id, split_call_id, without_first
-from ramet._keras import capture_model, keep_name_counters, locations_below, rewire, sort_calls, structure
+from ramet._keras import (
+    capture_model,
+    keep_name_counters,
+    locations_below,
+    recorded_mask,
+    rewire,
+    sort_calls,
+    structure,
+    taken_masks,
+)
+from ramet._keras import names as keras_names
 from ramet.errors import ArgumentError, NotAModelError, RebuildError, UnknownPathError, foreign_errors, listed
 
 
@@ -26,14 +36,19 @@ def cut(model: Any, outputs: Any, inputs: Any = None) -> Any:
         outputs: The end of the part: the path of a layer, such as `"block4/conv2"`, also inside nested models
             (`"shared#2"` for its second call, `"shared"` or `"shared#1"` for its first); a layer of the model; or a
             tensor of the model, such as `model.get_layer("a").output`. Or a list, tuple or dict of these.
-        inputs: The start of the part, in the same form; by default the model's own inputs. The output of a layer that is
-            passed here becomes an input of the same shape and dtype, called `<layer>_output`, or by its key in a dict;
-            an input of the model stays that input.
+        inputs: The start of the part, in the same form; by default the model's own inputs. The output of a layer that
+            is passed here becomes an input of the same shape and dtype, called `<layer>_output`, or by its key in a
+            dict; an input of the model stays that input.
+
+    Returns:
+        A functional model. Its outputs have the structure of `outputs`, and its inputs that of `inputs`, if given.
 
     Raises:
-        UnknownPathError: there is no layer at a path.
-        ArgumentError: a layer or tensor is not part of the model or is called several times, or an output depends on other
-            inputs than these, or on none of them.
+        NotAModelError: `model` has no call graph.
+        UnknownPathError: There is no layer at a path.
+        ArgumentError: A layer or tensor is not part of the model or is called several times, or an output depends on
+            other inputs than these, or on none of them.
+        RebuildError: A layer cannot be called again on the new inputs.
 
     >>> import keras, ramet
     >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, name="a"), keras.layers.Dense(2, name="b")])
@@ -202,7 +217,8 @@ def _start_in_the_middle(
             sparse = {"sparse": True} if structure.is_sparse(tensor) else {}
             replaced[id(tensor)] = keras.Input(batch_shape=tuple(tensor.shape), dtype=tensor.dtype, name=name, **sparse)
     new_inputs = set(replaced)
-    for call in needed:
+
+    def make(call: Any) -> None:
         args, kwargs = arguments_of(call, replaced)
         path = structure.name_of(call.operation)
         with foreign_errors("cut", f"'{twin.name}' through '{path}'", RebuildError, path):
@@ -210,7 +226,34 @@ def _start_in_the_middle(
         for old, new in zip(call.outputs, made, strict=True):
             if id(old) not in new_inputs:
                 replaced[id(old)] = new
+
+    # A new input carries the mask of the tensor that it replaces. Masks are made first, because a layer passes on the mask of
+    # its input when it is called.
+    masks, makers = _masks_of_starts(tensors, needed)
+    for call in makers:
+        make(call)
+    for tensor, mask in masks:
+        setattr(replaced[id(tensor)], keras_names.MASK, replaced[id(mask)])
+    done = set(map(id, makers))
+    for call in needed:
+        if id(call) not in done:
+            make(call)
     return replaced
+
+
+def _masks_of_starts(starts: list[Any], calls: list[Any]) -> tuple[list[tuple[Any, Any]], list[Any]]:
+    """Return the start tensors with the masks they carry that the calls make, and the calls that make these masks."""
+    call_of = {id(tensor): call for call in calls for tensor in call.outputs}
+    taken = taken_masks(calls)
+    carried = [(tensor, structure.mask_of(tensor)) for tensor in starts if not structure.is_input_tensor(tensor)]
+    recorded = [(tensor, recorded_mask(mask, call_of, taken)) for tensor, mask in carried if mask is not None]
+    masks = [(tensor, mask) for tensor, mask in recorded if mask is not None]
+
+    def makers(tensors: list[Any]) -> list[Any]:
+        return [call_of[id(tensor)] for tensor in tensors if id(tensor) in call_of]
+
+    needed = set(map(id, structure.reachable(makers([mask for _, mask in masks]), lambda call: makers(call.input_tensors))))
+    return masks, [call for call in calls if id(call) in needed]
 
 
 def _calls_between(twin: Any, starts: list[tuple[_Point, Any]], ends: list[tuple[_Point, Any]]) -> list[Any]:

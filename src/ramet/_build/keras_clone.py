@@ -29,7 +29,7 @@ def clone_model(
     """Return a clone, with the arguments of `keras.models.clone_model`, for which it is a drop-in replacement.
 
     Everything that works with Keras' function works with this one. Class, flags, names and masks are kept;
-    `docs/clone_model.md` lists every difference.
+    the page "clone_model" of the documentation lists every difference.
 
     Args:
         model: A model of any kind.
@@ -37,12 +37,21 @@ def clone_model(
         clone_function: Called once with each layer that is not an input; returns the layer, or a plain function, to use
             instead. If it returns the layer itself, the clone gets a new layer on the same variables (on copies of them
             with `weights="copy"`), and the original's layer is not called.
-        call_function: Called with each layer of the clone and the arguments of each of its calls; returns the outputs to
-            use.
+        call_function: Called with each layer of the clone and the arguments of each of its calls; returns the outputs
+            to use.
         recursive: Enter nested models, wrappers and composite layers, whose classes are kept.
         weights: As in `ramet.clone`; fresh by default, as in Keras. With a `clone_function`, `"copy"` copies the
             original's weights into layers of the same shapes.
         seed: As in `ramet.clone`.
+
+    Returns:
+        The clone, a model of the same class.
+
+    Raises:
+        NotAModelError: `model` is not a Keras model.
+        ArgumentError: An argument has an invalid value, or a function returned something unusable.
+        CannotCopyError: Something inside the model cannot be copied; the error names its location.
+        RebuildError: A layer refused the new inputs.
 
     >>> import keras, ramet
     >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2, activation="relu")])
@@ -85,7 +94,7 @@ def _check_arguments(model: Any, input_tensors: Any, clone_function: Any, call_f
     if not isinstance(model, keras.Model):
         raise NotAModelError(
             f"Cannot clone {described(model)}: it is not a model.",
-            expected="a keras model",
+            expected="a Keras model",
             fix="pass a model; ramet.clone also takes layers, optimizers and metrics.",
         )
     for name, value in (("clone_function", clone_function), ("call_function", call_function)):

@@ -175,7 +175,11 @@ class Diff(Result, Frozen):
         )
 
     def to_json(self) -> str:
-        """Return the diff as JSON text; `ramet/_diff/json.py` describes the schema."""
+        """Return the diff as JSON: `{"ramet": "diff", "version": 1, ...}`, from which `from_json` makes an equal diff.
+
+        It has `before`, `after`, `compared`, `not_compared`, `changes` and `consequences`. A change is an object with
+        `kind`, `before`, `after`, `what`, `old`, `new` and `measure`, without those that are empty.
+        """
         from ramet._diff.json import to_json
 
         return to_json(self)

@@ -91,7 +91,7 @@ def _sections(diff: Diff) -> Iterator[Section]:
     if diff.consequences:
         yield Section("Consequences", tuple(_consequences(diff.consequences)), grouped=True)
     if diff.not_compared:
-        yield Section("Not compared", tuple(Row((reason,)) for reason in diff.not_compared))
+        yield Section("Not compared", tuple(Row((reason,)) for reason in diff.not_compared), folded=True)
 
 
 def _row(subject: Cell, description: Sequence[str], kind: str = "") -> Row:

@@ -11,8 +11,9 @@ import re
 import shutil
 import struct
 import subprocess
+import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -30,6 +31,23 @@ _SECONDS = 60
 # Drawings of thousands of crossing lines take minutes to paint, and are illegible.
 _LARGEST = 8 * 2**20
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
+# On Windows and macOS, programs with a window are not on the PATH. By system and converter, the paths below its folders of programs.
+_PLACES = {
+    "win32": {
+        "inkscape": ("Inkscape/bin/inkscape.exe",),
+        "browser": ("Google/Chrome/Application/chrome.exe", "Microsoft/Edge/Application/msedge.exe"),
+    },
+    "darwin": {
+        "inkscape": ("Inkscape.app/Contents/MacOS/inkscape",),
+        "browser": (
+            "Google Chrome.app/Contents/MacOS/Google Chrome",
+            "Chromium.app/Contents/MacOS/Chromium",
+            "Microsoft Edge.app/Contents/MacOS/Microsoft Edge",
+        ),
+    },
+}
+# Variables of Windows with these folders.
+_PROGRAM_FOLDERS = ("ProgramFiles", "ProgramFiles(x86)", "LocalAppData")
 _INSTALL = "install one, for example with `pip install cairosvg`, or write .svg, which most editors can read."
 
 
@@ -38,7 +56,7 @@ def check_converter(suffix: str) -> None:
     if not _converters():
         raise ArgumentError(
             f"Cannot write a {suffix} file: no SVG converter is installed.",
-            expected="the Python package cairosvg, or rsvg-convert, inkscape or chromium on the PATH",
+            expected="the Python package cairosvg, or rsvg-convert, Inkscape, Chromium, Chrome or Edge",
             fix=_INSTALL,
         )
 
@@ -126,14 +144,27 @@ def _converters() -> dict[str, _Convert]:
     found: dict[str, _Convert] = {}
     if _cairosvg() is not None:
         found["cairosvg"] = _convert_with_cairosvg
-    for name in ("rsvg-convert", "inkscape"):
-        program = shutil.which(name)
+    programs = {"rsvg-convert": ("rsvg-convert",), "inkscape": ("inkscape",), "browser": _BROWSERS}
+    for name, commands in programs.items():
+        program = _find(name, commands)
         if program is not None:
-            found[name] = partial(_convert_with_program, name, program)
-    browser = next(filter(None, map(shutil.which, _BROWSERS)), None)
-    if browser is not None:
-        found[Path(browser).name] = partial(_convert_with_program, "browser", browser)
+            found[Path(program).stem if name == "browser" else name] = partial(_convert_with_program, name, program)
     return found
+
+
+def _find(name: str, commands: Sequence[str]) -> str | None:
+    """Return the path of the first installed program."""
+    for program in filter(None, map(shutil.which, commands)):
+        # Windows looks in the current folder first, and the program there may have been downloaded together with a model.
+        if Path(program).is_absolute():
+            return program
+    folders = (
+        ["/Applications", str(Path("~/Applications").expanduser())]
+        if sys.platform == "darwin"
+        else [os.environ[variable] for variable in _PROGRAM_FOLDERS if variable in os.environ]
+    )
+    files = (Path(folder, place) for place in _PLACES.get(sys.platform, {}).get(name, ()) for folder in folders)
+    return next((str(file) for file in files if file.is_file()), None)
 
 
 def _cairosvg() -> Any:
@@ -150,7 +181,7 @@ def _convert_with_cairosvg(svg: str, kind: Format, width: float, height: float) 
 
 
 def _convert_with_program(name: str, program: str, svg: str, kind: Format, width: float, height: float) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         source, target = Path(folder, "picture.svg"), Path(folder, f"picture.{kind}")
         source.write_text(svg, encoding="utf-8")
         if name == "rsvg-convert":

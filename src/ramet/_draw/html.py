@@ -17,7 +17,7 @@ from ramet._draw.drawing import Box, Drawing
 from ramet._draw.palette import DARK, FAMILIES, LIGHT, mark_color, style_variables
 from ramet._draw.text import listed_shapes, shape_text, shorten
 from ramet._graph import Graph, Op, VariableSpec
-from ramet._report import escape, more
+from ramet._report import escape, html_block, more
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,12 +51,28 @@ def page(data: dict[str, Any], title: str) -> str:
     return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _read("page.html"))
 
 
-def embed(html: str) -> str:
-    """Return the page in a frame for notebooks, which isolates the page and the notebook from each other."""
-    return (
-        f'<iframe title="picture of a model" sandbox="allow-scripts" '
-        f'style="width:100%;height:{_NOTEBOOK_HEIGHT}px;border:0" srcdoc="{quote(html)}"></iframe>'
+def embed(html: str, svg: str, title: str) -> str:
+    """Return the page in a frame for notebooks, which isolates the page and the notebook from each other.
+
+    A notebook that is not trusted, and most sites that show notebooks, remove the frame and the style sheet that hides the image
+    after it: their readers see the drawing.
+
+    Args:
+        html: The page.
+        svg: The same picture as a drawing, or nothing.
+        title: The accessible name of both.
+    """
+    label = quote(f"picture of {title}")
+    # In single quotes, because the data of the page is full of double ones.
+    source = html.replace("&", "&amp;").replace("<", "&lt;").replace("'", "&#39;")
+    frame = (
+        f'<iframe title="{label}" sandbox="allow-scripts" '
+        f"style=\"width:100%;height:{_NOTEBOOK_HEIGHT}px;border:0\" srcdoc='{source}'></iframe>"
     )
+    if not svg:
+        return html_block(frame)
+    image = base64.b64encode(svg.encode()).decode()
+    return html_block(f'{frame}<img alt="{label}" src="data:image/svg+xml;base64,{image}">')
 
 
 def _safe_json(data: dict[str, Any]) -> str:

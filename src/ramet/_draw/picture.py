@@ -17,17 +17,28 @@ from ramet._draw.html import embed, page, page_data
 from ramet._draw.marks import mark_changes, mark_findings, mark_sharing
 from ramet._draw.svg import svg
 from ramet._graph import Graph
-from ramet._report import Summarized, count, escape, replaced_file
+from ramet._report import Summarized, attempt, count, escape, replaced_file
 from ramet.errors import ArgumentError
 
 _SUFFIXES = (".html", ".svg", ".png", ".pdf")
 _PNG_SCALE = 2.0
+_MOST_IN_IMAGE = 300
 
 
 class Picture(Summarized):
     """A picture of a model, or of the differences between two models: the result of `ramet.draw`.
 
     A notebook shows it. `save` writes a page, an SVG, a PNG or a PDF; `to_html` and `to_svg` return text.
+
+    >>> import os, tempfile
+    >>> import keras, ramet
+    >>> picture = ramet.draw(keras.Sequential([keras.Input((4,)), keras.layers.Dense(2, name="d")], name="tiny"))
+    >>> picture
+    <Picture of 'tiny': 3 boxes>
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     picture.save(os.path.join(folder, "tiny.svg"))
+    ...     os.listdir(folder)
+    ['tiny.svg']
     """
 
     def __init__(
@@ -47,12 +58,14 @@ class Picture(Summarized):
         return svg(self._drawing)
 
     def _html(self) -> str:
-        return embed(self._page)
+        # The page places its boxes itself. The drawing is only for readers who do not get the page: it may cost little.
+        image = attempt(self.to_svg) if len(self._drawing.boxes) <= _MOST_IN_IMAGE else None
+        return embed(self._page, image or "", self._title)
 
     def save(self, path: str | os.PathLike[str], *, scale: float | None = None) -> None:
         """Write the picture to a file: a page (`.html`) or a drawing (`.svg`, `.png`, `.pdf`).
 
-        PNG and PDF need a converter: the Python package cairosvg, or rsvg-convert, inkscape or chromium on the PATH. An
+        PNG and PDF need a converter: the Python package cairosvg, or rsvg-convert, Inkscape, Chromium, Chrome or Edge. An
         existing file is replaced at once, when everything has been written.
 
         Args:

@@ -43,14 +43,29 @@ _FACTS = {
 
 @dataclass(frozen=True, repr=False)
 class Edit(abc.ABC):
-    """One change to a model, as a frozen value.
+    """One change to a model, as a frozen value: the base class of everything in `ramet.edits`.
 
-    Each edit is a frozen dataclass in a file of its own below `ramet._edit.edits`: its fields are the arguments that users
-    pass, its class variables the facts about it, `plan` and `apply` what it does. The public name is an alias of the class
-    (`ramet.edits.freeze is Freeze`), so the docstring of the class is the documentation. Recipes read and write the fields.
+    `ramet.edit` applies edits, `ramet.plan` shows what they would do, and a `ramet.Recipe` stores them. Two edits are
+    equal if their arguments are, and an edit prints as the code that makes it.
+
+    Each edit is a frozen dataclass: its fields are the arguments that users pass, its class variables the facts about
+    it, `plan` and `apply` what it does. The public name is an alias of the class (`ramet.edits.freeze is Freeze`), so
+    the docstring of the class is the documentation. Recipes read and write the fields.
 
     Attributes:
-        where: Its location in a recipe, for messages; None for an edit made in Python.
+        kind: The name of the edit in `ramet.edits`, such as `"freeze"`.
+        preserves_function: Whether the edited model computes the same outputs at inference.
+        adds_layers: Whether it adds layers that are not known until it is applied.
+        where: The location of the edit in a recipe, for messages; `None` for an edit made in Python.
+
+    >>> from ramet import edits as e
+    >>> edit = e.freeze("encoder/*")
+    >>> edit
+    freeze(named('encoder/*'))
+    >>> edit.kind, edit.preserves_function, edit.arguments()
+    ('freeze', False, {'selector': named('encoder/*')})
+    >>> edit == e.freeze("encoder/*")
+    True
     """
 
     kind: ClassVar[str]

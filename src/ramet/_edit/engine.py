@@ -17,6 +17,7 @@ from ramet._edit.saving import makes_its_parts
 from ramet._edit.session import EditSession
 from ramet._edit.trainable import notes_on_training
 from ramet._keras import draw_from_seed, keep_name_counters, pause_collector, structure, suppress_config_warnings
+from ramet._report import with_article
 from ramet.errors import ArgumentError, EditConflictError, EditError, LostOnSaveError, NotAModelError, RametError
 
 T = TypeVar("T")
@@ -25,11 +26,11 @@ T = TypeVar("T")
 def edit(model: T, *edits: Any, seed: int | None = None, unsaved: bool = False, check: bool = False) -> T:
     """Return an edited twin of a model; the model itself is not changed.
 
-    Everything that no edit touches keeps its weights, flags, random state and optimizer slots. All selectors are resolved
-    against the model as it is passed in; two edits that would change the same thing are refused, and
-    `edit(edit(model, a), b)` applies them one after the other. Optimizer slots follow their variables: new variables get
-    fresh slots, frozen ones lose theirs. A class with its own config is kept if that config, updated where necessary,
-    describes the result; otherwise the result is a plain functional model, which `plan` notes.
+    Everything that no edit touches keeps its weights, flags, random state and optimizer slots. All selectors are
+    resolved against the model as it is passed in; two edits that would change the same thing are refused, and
+    `edit(edit(model, a), b)` applies them one after the other. Optimizer slots follow their variables: new variables
+    get fresh slots, frozen ones lose theirs. A class with its own config is kept if that config, updated where
+    necessary, describes the result; otherwise the result is a plain functional model, which `plan` notes.
 
     Args:
         model: A model or layer of any kind. Edits that need a call graph are refused if there is none.
@@ -37,9 +38,24 @@ def edit(model: T, *edits: Any, seed: int | None = None, unsaved: bool = False, 
         seed: Makes the weights of new layers repeatable.
         unsaved: Allow edits inside a class that creates its own parts and would create the old ones when it is loaded.
             Saving such a model gives a `LostOnSaveWarning`.
-        check: Run both models on inputs made from the input specs, and raise an error unless the outputs are the same. Only
-            for edits that preserve the function (`fold_batchnorm`, `flatten`, `drop_dropout`, `split_activation`,
+        check: Run both models on inputs made from the input specs, and raise an error unless the outputs are the same.
+            Only for edits that preserve the function (`fold_batchnorm`, `flatten`, `drop_dropout`, `split_activation`,
             `merge_lora`, `rename`, `prefix`); others are refused.
+
+    Returns:
+        The edited twin.
+
+    Raises:
+        NotAModelError: `model` is neither a model nor a layer.
+        ArgumentError: Something other than edits was passed, or an argument has an invalid value.
+        NoMatchError: A selector matches nothing, and the edit requires a match.
+        EditError: An edit cannot be applied. Its subclasses are raised for edits that conflict (`EditConflictError`),
+            need a call graph (`NeedsCallGraphError`), would be lost on saving (`LostOnSaveError`), or add a layer that
+            does not fit (`DoesNotFitError`).
+        WeightsDoNotFitError: Weights change their shape, and the edit's policy refuses or cannot adapt them.
+        UnknownPathError: A call named by `calls=` does not exist.
+        RebuildError: A layer refused the new shape of an input.
+        CannotCopyError: Something inside the model cannot be copied.
 
     >>> import keras, ramet
     >>> from ramet import edits as e
@@ -73,6 +89,18 @@ def plan(model: Any, *edits: Any) -> Plan:
     Args:
         model: A model or layer of any kind.
         *edits: Edits from `ramet.edits`, recipes, or lists of these.
+
+    Returns:
+        The plan. Print it, read its `steps` and `notes`, or write it with `to_json()`.
+
+    Raises:
+        NotAModelError: `model` is neither a model nor a layer.
+        ArgumentError: Something other than edits was passed, or an argument has an invalid value.
+        NoMatchError: A selector matches nothing, and the edit requires a match.
+        EditError: An edit cannot be applied. Problems that show only when layers are called, such as a layer that does
+            not fit, are raised by `edit`.
+        WeightsDoNotFitError: Weights change their shape, and the edit's policy refuses or cannot adapt them.
+        UnknownPathError: A call named by `calls=` does not exist.
 
     >>> import keras, ramet
     >>> from ramet import edits as e
@@ -176,7 +204,7 @@ def _translated_errors(session: EditSession, verb: str) -> Iterator[None]:
             raise
         path = session.latest
         op = None if path is None else session.op_or_twin(path)
-        what = f"'{session.model.name}'" if op is None else f"'{path}', a {type(op).__name__}"
+        what = f"'{session.model.name}'" if op is None else f"'{path}', {with_article(type(op).__name__)}"
         raise EditError(
             f"Cannot {verb} {what}: a class in the model raised an error.",
             found=described(error),

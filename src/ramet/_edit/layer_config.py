@@ -15,6 +15,7 @@ from ramet._edit.recipe_file import KeyPath, RecipeLocation
 from ramet._files import Finding, judge_value
 from ramet._graph import FrozenDict, freeze_dict, thaw
 from ramet._keras import keep_name_counters, safe_mode
+from ramet._report import with_article
 from ramet.errors import RecipeError
 
 # { from_old = "units" } in a config is replaced by that setting of the old layer.
@@ -105,7 +106,7 @@ def find_refused(value: Any, key: str = "layer") -> tuple[KeyPath, str] | None:
             reason = finding.what[0].lower() + finding.what[1:].rstrip(".")
             return (*keys, "class_name") if is_object else keys, reason
         if isinstance(part, dict) and part.get("class_name") in _MADE_OF_FUNCTIONS:
-            return (*keys, "class_name"), f"a {part['class_name']} is made of Python functions"
+            return (*keys, "class_name"), f"{with_article(part['class_name'])} is made of Python functions"
         if isinstance(part, dict) and _imports(part, finding):
             return (*keys, "module"), f"recipes do not import modules such as '{part['module']}'"
     return None
@@ -251,14 +252,14 @@ def _check_settings(wanted: LayerConfig, cls: type) -> None:
     if wanted.holds_old and "layer" not in known:
         raise wanted.error(
             ("class_name",),
-            f"a {cls.__name__} does not hold another layer",
+            f"{with_article(cls.__name__)} does not hold another layer",
             fix="wrap with a class that takes a `layer`, such as TimeDistributed, or use replace.",
         )
     for name in map(str, wanted.config):
         if name not in known and "from_config" not in vars(cls):
             raise wanted.error(
                 ("config", name),
-                f"a {cls.__name__} has no setting '{name}'",
+                f"{with_article(cls.__name__)} has no setting '{name}'",
                 closest=difflib.get_close_matches(name, sorted(known - {"self", "kwargs", "args"}), n=1),
                 fix="use the argument names of its constructor.",
             )
@@ -277,7 +278,7 @@ def _fill_from_old(wanted: LayerConfig, table: dict[str, Any], old: Any) -> None
         if name not in config:
             raise wanted.error(
                 path,
-                f"the old layer '{old.name}', a {type(old).__name__}, has no setting '{name}'",
+                f"the old layer '{old.name}', {with_article(type(old).__name__)}, has no setting '{name}'",
                 closest=difflib.get_close_matches(str(name), config, n=1),
                 fix="use a name from its get_config(), or select other layers.",
             )

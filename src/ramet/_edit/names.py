@@ -14,6 +14,7 @@ import keras
 from ramet._edit.session import EditSession, inside_first, layers_below
 from ramet._graph import FrozenDict, FrozenList
 from ramet._keras import OpLocation, locations_below, op_settings, policies, rewire, structure, training
+from ramet._report import with_article
 from ramet.errors import EditError
 
 # Code that uses one of these names together with the name of a layer looks up that layer.
@@ -195,7 +196,10 @@ def _uses_in_settings(locations: list[OpLocation]) -> Iterator[tuple[str, str]]:
             for text in texts:
                 if key != "name" and isinstance(text, str) and text not in _KERAS_WORDS:
                     user = f"'{location.path}'" if location.path else "the model"
-                    yield text, f"{user}, a {type(location.op).__name__}, refers to it in its setting {str(key)!r}"
+                    yield (
+                        text,
+                        f"{user}, {with_article(type(location.op).__name__)}, refers to it in its setting {str(key)!r}",
+                    )
 
 
 def _is_users(thing: Any) -> bool:

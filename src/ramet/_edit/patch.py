@@ -6,7 +6,7 @@ import contextlib
 import functools
 import types
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import keras
@@ -22,6 +22,7 @@ from ramet._keras import (
     exchange,
     keep_name_counters,
     layers,
+    lora,
     names,
     quantization,
     rewire,
@@ -219,6 +220,8 @@ def made_twice(
         # Layers inside a wrapper carry the shapes they were built with, and would be built with these again.
         made = type(layer).from_config(config if shapes is None else _without_shapes(config))
         build_like(made, layer, shapes)
+        if "lora_rank" not in settings:
+            _enable_lora_inside(made, layer)
         return made
 
     with (
@@ -251,6 +254,27 @@ def made_twice(
                 path=path,
             ) from error
     return as_is, changed
+
+
+def _enable_lora_inside(made: Any, layer: Any) -> None:
+    """Enable LoRA where a layer has it: a class that creates its parts does not describe them in its config."""
+    for _, ours, theirs in paired_layers(layer, made, ""):
+        if lora.is_enabled(ours) and not lora.is_enabled(theirs) and lora.objection(theirs) is None:
+            lora.enable(theirs, ours.lora_rank, ours.lora_alpha if lora.takes_alpha(theirs) else None)
+
+
+def paired_layers(one: Any, other: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    """Yield each layer inside a layer with its counterpart inside another one, and its path; both layers themselves first."""
+    waiting = [(path, one, other)]
+    seen: set[int] = set()
+    while waiting:
+        where, ours, theirs = waiting.pop(0)
+        if id(ours) in seen:  # an attribute and a list may hold the same layer
+            continue
+        seen.add(id(ours))
+        yield where, ours, theirs
+        inner, outer = layers.layers_by_position(ours), layers.layers_by_position(theirs)
+        waiting += [(f"{where}/{inner[key].name}", inner[key], outer[key]) for key in inner if key in outer]
 
 
 def _without_shapes(config: Any) -> Any:

@@ -129,12 +129,28 @@ class Step(Summarized):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Plan(Result):
-    """The effect of a list of edits on a model, which has not been changed.
+    """The effect of a list of edits on a model, which has not been changed: the result of `ramet.plan`.
+
+    Print it, show it in a notebook, or write it with `to_json`, `to_markdown` or `to_html`.
 
     Attributes:
         model: The name of the model.
-        steps: One for each edit.
-        notes: Notes about the model as a whole.
+        steps: One step for each edit, with the ops `touched`, the ops `skipped` and why, the weights `adapted` to other
+            shapes, and `notes`.
+        notes: Notes about the model as a whole, such as what a saved file does not keep.
+
+    >>> import keras, ramet
+    >>> from ramet import edits as e
+    >>> model = keras.Sequential(
+    ...     [keras.Input((4,)), keras.layers.Dense(3, name="a"), keras.layers.Dropout(0.5, name="drop")], name="net"
+    ... )
+    >>> plan = ramet.plan(model, e.remove("drop"), e.update("a", units=5, weights="pad"))
+    >>> plan
+    <Plan for 'net': 2 edits, 2 ops touched>
+    >>> [touch.path for step in plan.steps for touch in step.touched]
+    ['drop', 'a']
+    >>> print(plan.steps[1].adapted[0])
+    (4, 3) -> (4, 5)  pad, axis 1
     """
 
     model: str

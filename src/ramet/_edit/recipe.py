@@ -31,11 +31,29 @@ _Parameters: TypeAlias = Mapping[str, inspect.Parameter]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Recipe(Result):
-    """A named list of edits; `ramet.edit(model, recipe)` applies them.
+    """A named list of edits, read from a file by `ramet.read_recipe` or made in Python.
+
+    `ramet.edit(model, recipe)` applies it, `ramet.plan(model, recipe)` shows what it would do, and `to_toml` returns
+    the text of its file. A recipe has a length and can be iterated over.
 
     Attributes:
         name: The name of the recipe.
         edits: The edits, in order.
+
+    >>> import ramet
+    >>> from ramet import edits as e
+    >>> recipe = ramet.Recipe("slim", (e.remove("drop*"), e.freeze("encoder")))
+    >>> print(recipe.to_toml())
+    name = "slim"
+    <BLANKLINE>
+    [[edit]]
+    remove = "drop*"
+    <BLANKLINE>
+    [[edit]]
+    freeze = "encoder"
+    <BLANKLINE>
+    >>> ramet.read_recipe(recipe.to_toml()) == recipe
+    True
     """
 
     name: str
@@ -73,8 +91,12 @@ def read_recipe(source: str | os.PathLike[str]) -> Recipe:
     Args:
         source: The path of a file, or the text itself (a string that contains a line break or `[[`).
 
+    Returns:
+        The recipe, for `ramet.edit` and `ramet.plan`.
+
     Raises:
-        RecipeError: Something in it is unknown or invalid. The error names the edit, the key and the closest known names.
+        RecipeError: Something in it is unknown or invalid. The error names the edit, the key and the closest known
+            names.
 
     >>> import ramet
     >>> print(ramet.read_recipe("[[edit]]\nremove = 'drop*'"))

@@ -32,6 +32,7 @@ from ramet._edit.session import EditSession, inside_first
 from ramet._edit.settings import differing_axes, weights_do_not_fit
 from ramet._keras import layers as keras_layers
 from ramet._keras import quantization, structure
+from ramet._report import with_article
 from ramet._weights import is_inexact, refresh
 from ramet.errors import EditError, WeightsDoNotFitError
 
@@ -265,7 +266,7 @@ class Refit:
         if self.policy != "fresh":
             raise self._cannot(
                 path,
-                f"it is not known which weights of '{path}', a {type(layer).__name__}, belong to which positions",
+                f"it is not known which weights of '{path}', {with_article(type(layer).__name__)}, belong to which positions",
             )
         held = [(where, old, tuple(old.shape)) for where, old in _variables(layer, path)]
         successors = patch(layer, as_is, changed, path)

@@ -26,6 +26,7 @@ from ramet._keras import (
     structure,
     suppress_config_warnings,
 )
+from ramet._report import with_article
 
 NO_LORA = "has merged weights and no LoRA"
 
@@ -87,7 +88,9 @@ def _differences(op: Any, again: Any, *, skip_own_config: bool) -> Iterator[Diff
     while waiting:
         ours, theirs, path = waiting.pop()
         if type(ours) is not type(theirs):
-            yield Difference(path, f"a {type(theirs).__name__} instead of '{_name(ours)}'", type(ours).__name__)
+            yield Difference(
+                path, f"{with_article(type(theirs).__name__)} instead of '{_name(ours)}'", type(ours).__name__
+            )
             continue
         places = first.setdefault(id(ours), path), first_again.setdefault(id(theirs), path)
         # Sharing does not matter for ops without state.

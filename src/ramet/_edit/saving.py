@@ -30,11 +30,13 @@ from ramet._keras import (
     keep_name_counters,
     layers,
     mark_lossy,
+    marked_losses,
     overridden_methods,
     structure,
     suppress_config_warnings,
     unmark_lossy,
 )
+from ramet._report import with_article
 from ramet.errors import LostOnSaveError, listed
 
 # Methods by which a class behaves differently from a plain functional model when it is called or trained.
@@ -72,6 +74,8 @@ def settle_saving(session: EditSession, result: Any, rebuilt: set[int], *, unsav
     flags = _holders_in_result([*(path for path, _ in session.flags), *session.with_lora], session)
     notes: list[str] = []
     for op in inside_first(result):
+        if session.flags and is_marked_lossy(op):
+            _forget_settled_losses(op)
         if not makes_its_parts(op) or not (id(op) in inside or id(op) in flags or id(op) in rebuilt):
             continue
         path = session.old_path_of(op)
@@ -83,6 +87,16 @@ def settle_saving(session: EditSession, result: Any, rebuilt: set[int], *, unsav
         where = "the result" if op is result else f"'{path}'"
         notes += [f"{where} {note}" for note in case.notes]
     return notes
+
+
+def _forget_settled_losses(op: Any) -> None:
+    """Keep the mark of a lossy config only for what a file still loses: new flags may have undone the rest."""
+    now = round_trip(op)
+    still = _sentences(now.differences)
+    lost = [one for one in marked_losses(op) if now.error is not None or one in still]
+    unmark_lossy(op)
+    if lost:
+        mark_lossy(op, lost)
 
 
 def _holders_in_result(paths: list[str], session: EditSession) -> dict[int, str]:
@@ -132,8 +146,7 @@ class _Case:
         now = round_trip(self.op)
         lost = now.lost(self.before, flags=True) if now.error is None else []
         if lost:
-            known = list(self.op.__dict__["get_config"].lost) if is_marked_lossy(self.op) else []
-            mark_lossy(self.op, [*known, *_sentences(lost)])
+            mark_lossy(self.op, list(dict.fromkeys([*marked_losses(self.op), *_sentences(lost)])))
         flags = [one.path or structure.name_of(self.op) for one in lost if not one.what.endswith(NO_LORA)]
         if flags:  # `lora` notes the others
             names = f"{type(self.op).__name__} creates its own parts ({listed(flags)})"
@@ -161,7 +174,7 @@ class _Case:
             if made.error is None and not made.lost(RoundTrip()) and self._takes(made.again, config, wanted):
                 values = [f"{name}={value!r}" for name, value in changes.items() if not isinstance(value, dict)]
                 self.notes.append(
-                    f"stays a {type(self.op).__name__}, now with {', '.join(values or changes)} in its config."
+                    f"stays {with_article(type(self.op).__name__)}, now with {', '.join(values or changes)} in its config."
                 )
                 return True
         return False
@@ -271,7 +284,7 @@ def _sentences(differences: list[Difference]) -> list[str]:
     """Describe differences of a loaded object for messages."""
     found = []
     for one in differences:
-        holds = one.what.startswith(("a ", "none ", "one more "))
+        holds = one.what.startswith(("a ", "an ", "none ", "one more "))
         before = "it holds " if holds else "its " if one.what.startswith("'") else ""
         found.append(f"recreated from its config, {before}{one.what}")
     return found

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import keras
 
 from ramet._build import PendingChanges
+from ramet._copy import copy_model
 from ramet._edit.plans import AdaptedWeight
 from ramet._graph import Graph
 from ramet._keras import capture_model, live_calls, locations_below, ops_inside, structure
+from ramet._report import with_article
 from ramet._select import Candidate, Catalog, Search, as_selector, require
 from ramet.errors import NeedsCallGraphError
 
@@ -65,6 +67,7 @@ class EditSession:
                 for child in place.called + place.extras:
                     self._holders[child.path] = place.op
         self._calls: dict[int, dict[str, Any]] = {}
+        self._copies: dict[int, Any] = {}  # by the id of a layer passed to an edit, the copy that the result uses
         self._new_names: dict[int, set[str]] = {}
         self._names: dict[int, set[str]] = {}
 
@@ -115,6 +118,12 @@ class EditSession:
     def is_original(self, op: Any) -> bool:
         """Return whether an op belongs to the model passed in."""
         return id(op) in self._originals and self.twin is not self.model
+
+    def copy_of(self, layer: Any) -> Any:
+        """Return the copy of a layer passed to an edit that the result uses; the same one wherever the layer is passed."""
+        if id(layer) not in self._copies:
+            self._copies[id(layer)] = copy_model(layer)
+        return self._copies[id(layer)]
 
     def is_input(self, path: str) -> bool:
         """Return whether the op at a path is an input of its graph."""
@@ -171,7 +180,7 @@ class EditSession:
         caller = "the model itself" if holder is self.twin else f"'{holder.name}'"
         raise NeedsCallGraphError(
             f"Cannot {kind} '{candidate.path}': it is called by the code of {caller}, which cannot be changed.",
-            found=f"a {type(holder).__name__}, which has no call graph",
+            found=f"{with_article(type(holder).__name__)}, which has no call graph",
             fix="replace or wrap the layer instead, e.g. wrap it in a layer that does both.",
             path=candidate.path,
         )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import keras
 import numpy as np
 
 from ramet._copy import copy_model
-from ramet._edit.patch import Fit, fresh_value, made_twice, patch
+from ramet._edit.patch import Fit, fresh_value, made_twice, paired_layers, patch
 from ramet._edit.plans import AdaptedWeight
 from ramet._edit.session import EditSession
 from ramet._keras import layers, policies, quantization, structure, suppress_config_warnings
@@ -95,7 +94,7 @@ def adapted_weights(layer: Any, path: str, settings: dict[str, Any], policy: str
         return []
     as_is, changed = made_twice(layer, path, settings)
     found = []
-    for where, ours, theirs in _paired_layers(as_is, changed, path):
+    for where, ours, theirs in paired_layers(as_is, changed, path):
         held, made = layers.own_variables(ours), layers.own_variables(theirs)
         by_key = dict(zip(layers.variable_keys(held), held, strict=True))
         for key, after in zip(layers.variable_keys(made), made, strict=True):
@@ -103,16 +102,6 @@ def adapted_weights(layer: Any, path: str, settings: dict[str, Any], policy: str
             if old != new and policy != "refuse":
                 found.append(AdaptedWeight(f"{where}/{after.name}", old, new, policy, differing_axes(old, new)))
     return found
-
-
-def _paired_layers(one: Any, other: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
-    """Yield each layer inside a layer with its counterpart inside another one, and its path."""
-    waiting = [(path, one, other)]
-    while waiting:
-        where, ours, theirs = waiting.pop(0)
-        yield where, ours, theirs
-        inner, outer = layers.layers_by_position(ours), layers.layers_by_position(theirs)
-        waiting += [(f"{where}/{inner[key].name}", inner[key], outer[key]) for key in inner if key in outer]
 
 
 def differing_axes(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:
@@ -124,7 +113,7 @@ def differing_axes(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...
 
 def _weight_fit(session: EditSession, layer: Any, changed: Any, policy: str, settings: dict[str, Any]) -> Fit:
     """Return a function that computes the value of a weight whose shape other settings change."""
-    pairs = [(ours, theirs) for _, ours, theirs in _paired_layers(layer, changed, "")]
+    pairs = [(ours, theirs) for _, ours, theirs in paired_layers(layer, changed, "")]
     owners = {id(v): (ours, theirs) for ours, theirs in pairs for v in layers.own_variables(ours)}
 
     def fit(old: Any, new: Any, path: str) -> Any:

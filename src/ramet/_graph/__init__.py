@@ -44,7 +44,7 @@ from ramet._graph.nodes import (
     without_first,
 )
 from ramet._graph.render import render
-from ramet._graph.text import graph_rows
+from ramet._graph.text import fits_notebook, graph_rows
 
 __all__ = [
     "EMPTY",
@@ -73,6 +73,7 @@ __all__ = [
     "VariableSpec",
     "call_id",
     "describe_json",
+    "fits_notebook",
     "fold",
     "format_error",
     "freeze",

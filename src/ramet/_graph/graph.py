@@ -11,14 +11,12 @@ from typing import Literal, TypeAlias, TypeVar, get_args
 from ramet._graph.argument import Argument, Frozen, Ref
 from ramet._graph.index import Index, reach, sort
 from ramet._graph.nodes import Call, Op, Value, VariableSpec
-from ramet._report import Document, Result, attempt, preformatted
+from ramet._report import Document, Result, attempt
 from ramet.errors import FormatError, GraphError, UnknownPathError
 
 GraphKind: TypeAlias = Literal["functional", "sequential", "subclassed", "layer"]
 GRAPH_KINDS: frozenset[str] = frozenset(get_args(GraphKind))
 
-# A drawing with more boxes than this would fill a notebook with megabytes. `ramet.draw` draws any number.
-_MOST_BOXES = 3_000
 # Number of names compared in search of the closest: enough to help, and quick.
 _COMPARED = 5_000
 _Found = TypeVar("_Found")
@@ -26,23 +24,35 @@ _Found = TypeVar("_Found")
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Graph(Result, Frozen):
-    """Ops, calls and values of one model, as frozen data without weights; nested models are graphs inside it.
+    """Ops, calls and values of one model, as frozen data without weights: the result of `ramet.capture`.
 
-    `ramet.capture` makes one from a live model or a file. Printing it shows a table; in a notebook it is a picture. Two
-    graphs are equal if they have the same JSON. `graph.with_changes(name="b")` returns a changed copy.
+    Nested models are graphs inside it. Printing it shows a table; in a notebook it is a picture. Two graphs are equal
+    if they have the same JSON. `graph.with_changes(name="b")` returns a changed copy.
 
     Attributes:
         name: The name of the model.
         class_name: The name of its class.
-        kind: "functional", "sequential", "subclassed" or "layer". A subclassed model, and a layer on its own, have no call
-            graph: their ops are a tree, and there are no calls, inputs or outputs.
+        kind: `"functional"`, `"sequential"`, `"subclassed"` or `"layer"`. A subclassed model, and a layer on its own,
+            have no call graph: their ops are a tree, and there are no calls, inputs or outputs.
         ops: The ops that are called, in the model's order.
-        calls: The calls, in the order in which Keras runs them.
+        calls: The calls, in an order that can be run. In the graph of a live model, its inputs come first, in their order.
         inputs: Refs to the inputs, nested as the model takes them.
         outputs: Refs to the outputs, nested as the model returns them.
         extras: Ops that the model holds but does not call.
-        root: The model itself as an op, in the outermost graph only: its config, flags and own variables. A nested model
-            has these on the op that holds its graph.
+        root: The model itself as an op, in the outermost graph only: its config, flags and own variables. A nested
+            model has these on the op that holds its graph.
+
+    >>> import keras, ramet
+    >>> layers = [keras.layers.Dense(3, name="a"), keras.layers.ReLU(name="b")]
+    >>> graph = ramet.capture(keras.Sequential([keras.Input((4,), name="x"), *layers], name="net"))
+    >>> graph
+    <Graph 'net': Sequential, 3 ops, 3 calls>
+    >>> graph.op("a").class_name, graph.call("a").outputs[0].shape, graph.parameters
+    ('Dense', (None, 3), 15)
+    >>> [call.id for call in graph.consumers("a")]
+    ['b']
+    >>> graph == ramet.Graph.from_json(graph.to_json())
+    True
     """
 
     name: str
@@ -75,11 +85,10 @@ class Graph(Result, Frozen):
         return attempt(lambda: str(draw_picture(self).to_html())) or Result.to_html(self)
 
     def _html(self) -> str:
-        from ramet._graph.text import draw_picture
+        from ramet._graph.text import draw_picture, fits_notebook
 
-        is_small = all(number < _MOST_BOXES for number, _ in enumerate(self.walk()))
-        drawing = attempt(lambda: draw_picture(self)._repr_html_() or "") if is_small else None
-        return drawing or preformatted(str(self))
+        drawing = attempt(lambda: draw_picture(self)._repr_html_() or "") if fits_notebook(self) else None
+        return drawing or Result._html(self)
 
     def __reduce__(self) -> tuple[object, ...]:
         # Through JSON, which is flat: pickle itself recurses.
@@ -142,11 +151,19 @@ class Graph(Result, Frozen):
     # Ops, calls and edges of this graph alone.
 
     def op(self, op_id: str) -> Op:
-        """Return the op with this id."""
+        """Return the op with this id.
+
+        Raises:
+            UnknownPathError: The graph has no such op; the error lists the closest ids.
+        """
         return self._look_up(self._index.ops, op_id, "op")
 
     def call(self, call_id: str) -> Call:
-        """Return the call with this id."""
+        """Return the call with this id.
+
+        Raises:
+            UnknownPathError: The graph has no such call; the error lists the closest ids.
+        """
         return self._look_up(self._index.calls, call_id, "call")
 
     def calls_of(self, op_id: str) -> tuple[Call, ...]:
@@ -154,7 +171,12 @@ class Graph(Result, Frozen):
         return self._index.calls_of.get(op_id, ())
 
     def value(self, ref: Ref) -> Value:
-        """Return the value that a ref points to."""
+        """Return the value that a ref points to.
+
+        Raises:
+            UnknownPathError: The graph has no such call.
+            GraphError: The call has no such output.
+        """
         outputs = self.call(ref.call).outputs
         if not 0 <= ref.output < len(outputs):
             raise GraphError(
@@ -177,7 +199,11 @@ class Graph(Result, Frozen):
         return self._index.output_refs.get(ref, ())
 
     def order(self) -> tuple[Call, ...]:
-        """Return all calls, producers before consumers, otherwise in their current order."""
+        """Return all calls, producers before consumers, otherwise in their current order.
+
+        Raises:
+            GraphError: Some calls form a cycle.
+        """
         done, stuck = sort(self._index.before, self._index.after)
         if stuck:
             names = [self.calls[position].id for position in stuck]
@@ -247,8 +273,11 @@ class Graph(Result, Frozen):
         """Return the op at a path, which may lead through any occurrence of a shared op.
 
         Args:
-            path: The ids of the ops from below the root down, joined by "/".
+            path: The ids of the ops from below the root down, joined by `/`.
             follow: Whether a stub at the end of the path is replaced by the first occurrence of the op.
+
+        Raises:
+            UnknownPathError: There is no op at this path; the error lists the closest paths.
         """
         parts = path.split("/")
         jumped: set[str] = set()

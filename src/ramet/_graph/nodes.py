@@ -90,18 +90,18 @@ class VariableSpec(Changeable):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Op(Frozen):
-    """Something that can be called: an input, a layer, a nested model or a raw operation.
+    """Something that can be called: an input, a layer, a nested model or a raw operation, as frozen data.
 
-    An op occurs once in a graph, however often it is called. A shared op that occurs again elsewhere, in a nested model or a
-    layer, is a stub there: its `same_as` names the first occurrence, which has the contents.
+    An op occurs once in a graph, however often it is called. A shared op that occurs again elsewhere, in a nested model
+    or a layer, is a stub there: its `same_as` names the first occurrence, which has the contents.
 
     Attributes:
         id: Unique among its siblings: its name, unless a sibling has the same name.
-        kind: "input", "layer", "model" or "operation".
+        kind: `"input"`, `"layer"`, `"model"` or `"operation"`.
         class_name: The name of its class.
         module: The module of its class.
         registered_name: The name of its class in Keras' registry.
-        config: Its settings; None if there are none, with the reason in `no_config`.
+        config: Its settings; `None` if there are none, with the reason in `no_config`.
         no_config: The reason why there is no config.
         trainable: The op's own flag.
         dtype_policy: The name of its dtype policy.
@@ -110,8 +110,19 @@ class Op(Frozen):
         variables: Its own variables, without those of the ops inside it.
         graph: The contents of a model.
         children: The ops inside a wrapper, a composite layer or any other layer that holds layers.
-        same_as: The path, from the root, of the first occurrence of this object; None for the first occurrence itself.
+        same_as: The path, from the root, of the first occurrence of this object; `None` for the first occurrence
+            itself.
         name: The name that Keras gives it; the id by default.
+
+    >>> import keras, ramet
+    >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, name="a")])
+    >>> op = ramet.capture(model).op("a")
+    >>> op
+    <Op 'a': Dense>
+    >>> op.kind, op.trainable, op.config.get("units")
+    ('layer', True, 3)
+    >>> [(variable.id, variable.shape) for variable in op.variables]
+    [('kernel', (4, 3)), ('bias', (3,))]
     """
 
     id: str
@@ -150,7 +161,7 @@ class Op(Frozen):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Call(Frozen):
-    """One use of an op. The refs in its arguments are the edges of the graph; no other edges are stored.
+    """One use of an op, as frozen data. The refs in its arguments are the edges of the graph.
 
     Attributes:
         id: `conv_1` for the first call of the op `conv_1`, `conv_1#2` for the second.
@@ -158,10 +169,19 @@ class Call(Frozen):
         args: Arguments passed by position.
         kwargs: Arguments passed by name.
         outputs: The values it produces, in order.
-        structure: How the outputs are nested, with the position of a value at each leaf: 0 for a single output, (0, 1) for
-            a pair, a dict of positions for a dict.
-        mask_kinds: For each argument that is a mask, by position or name: "implicit" if Keras found it, "explicit" if the
-            user passed it.
+        structure: How the outputs are nested, with the position of a value at each leaf: `0` for a single output, `(0,
+            1)` for a pair, a dict of positions for a dict.
+        mask_kinds: For each argument that is a mask, by position or name: `"implicit"` if Keras found it, `"explicit"`
+            if the user passed it.
+
+    >>> import keras, ramet
+    >>> x, shared = keras.Input((4,), name="x"), keras.layers.Dense(4, name="shared")
+    >>> graph = ramet.capture(keras.Model(x, shared(shared(x))))
+    >>> graph.calls_of("shared")
+    (<Call 'shared' of 'shared'>, <Call 'shared#2' of 'shared'>)
+    >>> second = graph.call("shared#2")
+    >>> list(second.refs()), second.outputs[0].shape
+    ([Ref(call='shared', output=0)], (None, 4))
     """
 
     id: str

@@ -14,6 +14,8 @@ from ramet._report import Document, Row, Section, count, joined_values, more
 # Levels that are drawn; below, the depth is a number.
 _DRAWN_LEVELS = 12
 _LONGEST_ARGUMENT = 100
+# A drawing with more boxes than this would fill a notebook with megabytes. `ramet.draw` draws any number.
+_MOST_BOXES = 3_000
 
 # The value of `training` in calls that do not pass it, by class; False for all others. Keras records it with the call as if
 # it had been passed. `test_defaults_of_training_are_those_of_keras` compares with the installed Keras.
@@ -217,3 +219,8 @@ def draw_picture(graph: Graph) -> Any:
     from ramet._draw import draw_graph
 
     return draw_graph(graph)
+
+
+def fits_notebook(graph: Graph) -> bool:
+    """Return whether the picture of a graph is small enough to be shown in a notebook without being asked for."""
+    return all(number < _MOST_BOXES for number, _ in enumerate(graph.walk()))

@@ -14,10 +14,10 @@ It knows neither models nor Keras, and imports nothing heavy.
 
 from ramet._report.document import Cell, Code, Document, Row, Section, Style
 from ramet._report.files import replaced_file
-from ramet._report.markup import preformatted, to_html
+from ramet._report.markup import html_block, to_html
 from ramet._report.progress import ProgressBar, progress_callback
 from ramet._report.result import Result, Summarized, attempt, envelope, json_lines, json_text
-from ramet._report.text import has_color, is_terminal, paint, plain, to_ansi, to_text
+from ramet._report.text import SUBSTITUTES, encodable, has_color, is_terminal, paint, plain, to_ansi, to_text
 from ramet._report.words import (
     abbreviate,
     count,
@@ -27,9 +27,11 @@ from ramet._report.words import (
     joined_values,
     more,
     split_off,
+    with_article,
 )
 
 __all__ = [
+    "SUBSTITUTES",
     "Cell",
     "Code",
     "Document",
@@ -42,10 +44,12 @@ __all__ = [
     "abbreviate",
     "attempt",
     "count",
+    "encodable",
     "envelope",
     "escape",
     "escape_lines",
     "has_color",
+    "html_block",
     "is_terminal",
     "joined",
     "joined_values",
@@ -54,11 +58,11 @@ __all__ = [
     "more",
     "paint",
     "plain",
-    "preformatted",
     "progress_callback",
     "replaced_file",
     "split_off",
     "to_ansi",
     "to_html",
     "to_text",
+    "with_article",
 ]

@@ -57,6 +57,7 @@ class Section:
         widest: A longer cell moves only its own line: one long name must not widen every line.
         grouped: Whether a first cell that equals the one above is left out.
         tree: Whether the rows are one drawing, which keeps its fixed width in Markdown and HTML.
+        folded: Whether HTML shows only the title at first, whatever the number of rows.
     """
 
     title: Cell = ""
@@ -70,6 +71,7 @@ class Section:
     widest: int = 40
     grouped: bool = False
     tree: bool = False
+    folded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import os
+import sys
 import textwrap
 from collections.abc import Iterator, Mapping
 from typing import TextIO, TypeAlias
@@ -11,6 +13,12 @@ from ramet._report.document import Cell, Document, Section, Style
 from ramet._report.words import escape, more, width_of
 
 _CODES: Mapping[Style, str] = {"": "", "title": "1", "dim": "2", "good": "32", "bad": "31", "warning": "33"}
+# The error handler of streams for characters that they cannot show.
+SUBSTITUTES = "ramet"
+# The characters of our own in reports. Redirected output has the encoding of the system, on Windows often one without them.
+_ASCII = {"✓": "+", "✗": "x", "→": "->"}
+# ENABLE_VIRTUAL_TERMINAL_PROCESSING, a mode of consoles.
+_ESCAPES = 0x4
 # Parts of a line, each with the style it is written in.
 _Line: TypeAlias = list[tuple[str, Style]]
 
@@ -44,12 +52,46 @@ def paint(text: str, style: Style) -> str:
 
 def is_terminal(stream: TextIO) -> bool:
     """Return whether a person reads the stream on a terminal that can move its cursor."""
-    return stream.isatty() and os.environ.get("TERM") != "dumb"
+    return stream.isatty() and os.environ.get("TERM") != "dumb" and _obeys_escapes(stream)
 
 
 def has_color(stream: TextIO, *, wanted: bool = True) -> bool:
     """Return whether to write colors: the stream is a terminal, and neither the user nor NO_COLOR disables them."""
     return wanted and not os.environ.get("NO_COLOR") and is_terminal(stream)
+
+
+def _obeys_escapes(stream: TextIO) -> bool:
+    """Return whether a terminal obeys escape sequences. A console of Windows 10 or later does so on request, older ones never."""
+    obeys = True
+    if sys.platform == "win32":
+        import ctypes
+        import msvcrt
+
+        kernel, mode = ctypes.WinDLL("kernel32"), ctypes.c_ulong()
+        try:
+            console = ctypes.c_void_p(msvcrt.get_osfhandle(stream.fileno()))
+        except (OSError, ValueError, AttributeError):  # a stream that only looks like a terminal
+            return False
+        is_console = kernel.GetConsoleMode(console, ctypes.byref(mode))
+        obeys = bool(is_console and kernel.SetConsoleMode(console, mode.value | _ESCAPES))
+    return obeys
+
+
+def _substitutes(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    letters = error.object[error.start : error.end]
+    shown = (_ASCII.get(letter) or letter.encode("ascii", "backslashreplace").decode() for letter in letters)
+    return "".join(shown), error.end
+
+
+codecs.register_error(SUBSTITUTES, _substitutes)
+
+
+def encodable(text: str, stream: TextIO) -> str:
+    """Return the text with substitutes for characters that the stream cannot show: no output fails because of a letter."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    return text.encode(encoding, SUBSTITUTES).decode(encoding)
 
 
 def plain(cell: Cell) -> str:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
+
+# Words that start with a vowel and sound like "you" or "one": Unit, UNet, Euclidean, OneHot.
+_CONSONANT_SOUND = re.compile(r"(?i:u[^aeiou][aeiou]|eu)|[Oo]ne(?![a-z])")
+# Capitals without a vowel are spelled out: LSTM, RNNCell (but PReLU is a word). These start with a vowel, such as "el".
+_SPELLED_WITH_VOWEL = re.compile(r"[FHLMNRSX][B-DF-HJ-NP-TV-Z]+(?![a-z])")
 
 
 def escape(text: str) -> str:
@@ -41,6 +47,13 @@ def count(number: int, word: str, words: str | None = None) -> str:
         words: The plural, if it is not the singular and an "s".
     """
     return f"{number:,} {word if number == 1 else words or f'{word}s'}"
+
+
+def with_article(noun: str) -> str:
+    """Return a noun, such as the name of a class, with its article: `a Dense`, `an Activation`, `an LSTM`, `a UNet`."""
+    word = noun.lstrip("_")
+    starts_with_vowel = word[:1].lower() in tuple("aeiou") and not _CONSONANT_SOUND.match(word)
+    return f"{'an' if starts_with_vowel or _SPELLED_WITH_VOWEL.match(word) else 'a'} {noun}"
 
 
 def more(number: int) -> str:

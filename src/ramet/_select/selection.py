@@ -78,13 +78,28 @@ class Match(Summarized):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Selection(Result, Sequence[Match]):
-    """The ops of a model that match a selector, in the model's order. Printing it shows a table.
+    """The ops of a model that match a selector, in the model's order: the result of `ramet.select`.
+
+    It is a sequence of matches, each with `path`, `op`, `live`, `shapes`, `parameters` and `calls`. Print it for a
+    table, show it in a notebook, or write it with `to_json`, `to_markdown` or `to_html`.
 
     Attributes:
         selector: The selector.
         matches: One match for each op.
         total: The number of ops in the model.
         parameters: The number of parameters of all matches together, shared ones counted once.
+
+    >>> import keras, ramet
+    >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, name="a"), keras.layers.Dense(2, name="b")])
+    >>> found = ramet.select(model, keras.layers.Dense)
+    >>> print(found)
+    2 of 3 ops match of_class(Dense), 23 parameters
+      a  Dense  (None, 3)  15
+      b  Dense  (None, 2)   8
+    >>> found.layers[0] is model.get_layer("a")
+    True
+    >>> [(match.path, match.parameters) for match in found]
+    [('a', 15), ('b', 8)]
     """
 
     selector: Selector

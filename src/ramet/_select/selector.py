@@ -27,12 +27,30 @@ _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, t
 
 
 class Selector:
-    """A rule that selects ops of a model.
+    """A rule that selects ops of a model; it knows no model itself.
 
-    `a & b` applies `b` to the matches of `a`, from left to right: `of_class("Dense") & nth(-1)` is the last `Dense`. `a | b`
-    selects the ops that match either, `~a` those that do not match. One operand of `&` and `|` may also be a string, a class,
-    a live layer or a list of these, as converted by `as_selector`. A selector prints as the code that makes it, and two
-    selectors are equal if their code is.
+    `ramet.anything`, `ramet.named`, `ramet.of_class`, `ramet.where`, `ramet.with_config`, `ramet.nth`, `ramet.reads`
+    and `ramet.feeds` make selectors, which are combined with operators:
+
+    - `a & b` applies `b` to the matches of `a`, from left to right: `of_class("Dense") & nth(-1)` is the last `Dense`.
+    - `a | b` selects the ops that match either.
+    - `~a` selects the ops that do not match.
+
+    One operand of `&` and `|` may also be a string (short for `named`), a class (short for `of_class`), a live layer,
+    which selects itself, or a list of these. A selector prints as the code that makes it, and two selectors are equal
+    if their code is.
+
+    >>> import keras, ramet
+    >>> selector = ramet.of_class("Dense") & ~ramet.named("head")
+    >>> selector
+    of_class('Dense') & ~named('head')
+    >>> model = keras.Sequential(
+    ...     [keras.Input((4,)), keras.layers.Dense(3, name="a"), keras.layers.Dense(2, name="head")]
+    ... )
+    >>> ramet.select(model, selector).paths
+    ('a',)
+    >>> ramet.select(model, selector | "head").paths
+    ('a', 'head')
     """
 
     __slots__ = ()

@@ -59,7 +59,7 @@ def verify_across(
     tolerance = TOLERANCE if tolerance is None else tolerance
     checks: list[Check] = []
     first: tuple[str, dict[str, list[Any]]] | None = None
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         inputs = Path(folder) / "inputs.npz"
         for name in backends:
             outputs = _run(path, name, inputs, Path(folder) / f"{name}.npz", seed, worker)
@@ -90,7 +90,10 @@ def _run(
     command = [sys.executable, "-P", "-c", *worker, str(path), str(inputs), str(outputs), str(seed)]
     environment = {**os.environ, "KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3"}
     try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False)
+        # Libraries write messages in any encoding.
+        done = subprocess.run(
+            command, env=environment, capture_output=True, errors="replace", timeout=_SECONDS, check=False
+        )
     except subprocess.TimeoutExpired:
         return f"the process took more than {_SECONDS} seconds"
     if done.returncode != 0 or not outputs.is_file():

@@ -19,6 +19,7 @@ from ramet._keras import (
     freeze_argument,
     frozen_compile_settings,
     is_library_attribute,
+    names,
 )
 from ramet._verify.side import METRICS, OPTIMIZER, Side, ops_in_both
 from ramet._verify.side_by_side import MISSING, Found, SideBySide
@@ -51,13 +52,15 @@ def diff_models(before: Any, after: Any) -> Diff:
     rate_is_known = any(change.kind == "compile" and change.what.endswith(_RATE) for change in changes)
     for kind, name in (("optimizer", OPTIMIZER), ("metric", METRICS)) if both else ():
         known = {f"{OPTIMIZER}/{_RATE}"} if rate_is_known else set()
-        changes += _compare_variables(*sides, kind, f"{name}/", known)  # type: ignore[arg-type]  # kinds of changes
+        changes += _compare_variables(*sides, kind, f"{name}/", known, diff.changes)  # type: ignore[arg-type]  # kinds
     changes += _compare_vocabularies(*sides)
     changes += _compare_attributes(*sides, [*changes, *diff.consequences])
     return Diff(diff.before, diff.after, tuple(changes), diff.consequences, diff.compared, _LEFT_OUT)
 
 
-def _compare_variables(ours: Side, theirs: Side, kind: Kind, prefix: str, known: set[str]) -> list[Change]:
+def _compare_variables(
+    ours: Side, theirs: Side, kind: Kind, prefix: str, known: set[str], changes: Iterable[Change]
+) -> list[Change]:
     old, new = (
         {path: variable for path, variable in side.variables.items() if path.startswith(prefix)}
         for side in (ours, theirs)
@@ -66,8 +69,53 @@ def _compare_variables(ours: Side, theirs: Side, kind: Kind, prefix: str, known:
         # If only one of them is built, that is one difference, not one per variable.
         path = prefix.rstrip("/")
         return [Change(kind, path, path, "variables", len(old), len(new))] if len(old) != len(new) else []
-    pairs = [(path, path) for path in sorted({*old, *new} - known)]
+    pairs = [(path, path) for path in {*old, *new} - known]
+    if kind == "optimizer" and old.keys() != new.keys():
+        moved = _moved_slots(ours, theirs, changes)
+        gone = {path for pair in moved for path in pair}
+        pairs = [*(pair for pair in pairs if pair[0] not in gone), *moved]
+    pairs.sort(key=sorted)  # independent of direction
     return compare_weights(pairs, LiveVariables(old), LiveVariables(new), kind=kind)[1]
+
+
+def _moved_slots(ours: Side, theirs: Side, changes: Iterable[Change]) -> list[tuple[str, str]]:
+    """Return the optimizer variables that have another path on each side, but belong to the same variable.
+
+    Keras names a slot after the path of its variable, and that path depends on how the model was made: in a Sequential
+    model, it starts with the name of the model, but not in the same model loaded from a file.
+    """
+    renamed = {change.before: change.after for change in changes if change.kind == "renamed" and change.before}
+
+    def current(path: str) -> str:
+        end = len(path)
+        while end > 0:
+            if path[:end] in renamed:
+                return f"{renamed[path[:end]]}{path[end:]}"
+            end = path.rfind("/", 0, end)
+        return path
+
+    old = {(current(path), slot): own for own, (path, slot) in _slots(ours, theirs).items()}
+    new = {key: own for own, key in _slots(theirs, ours).items()}
+    return [(own, new[key]) for key, own in old.items() if key in new]
+
+
+def _slots(side: Side, other: Side) -> dict[str, tuple[str, str]]:
+    """Return, by its path, the variable and the kind of each optimizer slot that the other side does not have."""
+    prefix = f"{OPTIMIZER}/"
+    owners = {
+        str(variable.path).replace("/", "_"): path
+        for path, variable in side.variables.items()
+        if not path.startswith((prefix, f"{METRICS}/"))
+    }
+    found: dict[str, tuple[str, str]] = {}
+    for path in side.variables.keys() - other.variables.keys():
+        name = path.removeprefix(prefix)
+        end = name.rfind("_") if path.startswith(prefix) else -1
+        while end > 0 and name[:end] not in owners:
+            end = name.rfind("_", 0, end)
+        if end > 0:
+            found[path] = owners[name[:end]], name[end:]
+    return found
 
 
 def _compare_vocabularies(ours: Side, theirs: Side) -> Iterator[Change]:
@@ -88,7 +136,23 @@ def _compare_attributes(ours: Side, theirs: Side, changes: Iterable[Change]) -> 
         path, attribute = _split(difference.difference.path, ops)
         if not known.explain(path, attribute, difference, ops.get(path)):
             found.setdefault((path, attribute), _change(path, attribute, difference))
-    return [found[key] for key in sorted(found)]
+    return [*_compare_paths(found, ours.model.name), *(found[key] for key in sorted(found))]
+
+
+def _compare_paths(found: dict[tuple[str, str], Change], root: str) -> list[Change]:
+    """Take the changed paths of layers out of these changes, and return one change for all that begin differently."""
+    starts: set[tuple[str, str]] = set()
+    for key in [key for key in found if key[1] in (names.PATH, names.PARENT_PATH)]:
+        change = found[key]
+        if not (isinstance(change.old, str) and isinstance(change.new, str)):
+            continue
+        del found[key]
+        if key[1] == names.PATH:  # the path of the parent is its beginning
+            old, new = change.old.split("/"), change.new.split("/")
+            while old and new and old[-1] == new[-1]:
+                old, new = old[:-1], new[:-1]
+            starts.add(("/".join([*old, "..."]), "/".join([*new, "..."])))
+    return [Change("state", root, root, "paths of layers", *pair) for pair in sorted(starts, key=sorted)]
 
 
 def _change(path: str, attribute: str, found: Found) -> Change:

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from ramet._diff import Weights, diff_graphs
 from ramet._draw import Picture, Rankdir, draw_graph
-from ramet._graph import Graph
+from ramet._graph import Graph, fits_notebook
 from ramet._report import (
     Document,
     Result,
@@ -21,6 +21,7 @@ from ramet._report import (
     Summarized,
     attempt,
     count,
+    encodable,
     escape,
     has_color,
     json_text,
@@ -101,14 +102,31 @@ class Check(Summarized):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Report(Result):
-    """The results of all checks: `report.ok`, `print(report)`, `report["state"]`, `report.to_json()`, `report.to_html()`.
+    """The results of all checks: the result of `ramet.verify`.
+
+    A report is true if `ok`. `report["state"]` is one check, and iterating over a report gives all of them. Print it,
+    show it in a notebook, or write it with `to_json`, `to_markdown` or `to_html`; `raise_if_failed` turns it into an
+    error.
 
     Attributes:
         model: The name of the original.
         twin: The name of the other model.
-        checks: The checks in the order in which they were run.
+        checks: The checks in the order in which they were run, each with `name`, `outcome`, `summary`, and
+            `differences` or the `reason` for not running it.
         about: The backend or backends and the tolerance, in words.
         graphs: Both models as data, for a picture.
+
+    >>> import keras, ramet
+    >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2, name="d")], name="tiny")
+    >>> twin = ramet.clone(model)
+    >>> twin.set_weights([weight + 1 for weight in twin.get_weights()])
+    >>> report = ramet.verify(model, twin, only=["structure", "state"])
+    >>> report
+    <Report 'tiny' is not a twin of 'tiny': 1 passed, 1 failed>
+    >>> report.ok, [check.name for check in report.failed]
+    (False, ['state'])
+    >>> report["state"].summary, report["state"].differences[0].path
+    ('2 of 2 variables differ', 'd/kernel')
     """
 
     model: str
@@ -186,9 +204,9 @@ class Report(Result):
         return to_text(self.__report__(), width=_WIDTH)
 
     def __str__(self) -> str:
-        """Return the text, in color if standard output is a terminal."""
+        """Return the text, in color if standard output is a terminal, and in characters that it can show."""
         if not has_color(sys.stdout):
-            return self.to_text()
+            return encodable(self.to_text(), sys.stdout)
         return to_ansi(self.__report__(), width=get_terminal_size().columns)
 
     def _summary(self) -> str:
@@ -208,10 +226,10 @@ class Report(Result):
     def _html(self) -> str:
         """Return the table, and below it the picture of the differences if a check failed."""
         picture = None
-        if self.failed and self.graphs is not None:
+        if self.failed and self.graphs is not None and all(map(fits_notebook, self.graphs)):
             # A picture that fails costs the picture, and not the table.
             picture = attempt(lambda: picture_of(self)._repr_html_() or "")
-        return f"<div>{to_html(self.__report__())}{picture or ''}</div>"
+        return to_html(self.__report__()) + (picture or "")
 
 
 def _row(check: Check) -> Row:

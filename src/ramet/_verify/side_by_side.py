@@ -14,7 +14,8 @@ from typing import Any, Literal, NamedTuple
 
 import keras
 
-from ramet._keras import IDENTITY_ATTRIBUTES, arrays_of, is_library_attribute, structure
+from ramet._keras import IDENTITY_ATTRIBUTES, arrays_of, is_library_attribute, is_marked_lossy, structure
+from ramet._report import with_article
 from ramet._verify.compare import Measure, differ, is_other_float
 from ramet._verify.findings import clip
 from ramet._verify.reach import attributes, can_change, is_array, is_opaque, parts
@@ -94,7 +95,7 @@ class SideBySide:
                 self._add_change(path, a, b)
         elif type(a) is not type(b):
             if not (isinstance(a, keras.Operation) and id(a) in self.names):  # found by the structure check
-                self._add_change(path, a, b, f", a {type(b).__name__}")
+                self._add_change(path, a, b, f", {with_article(type(b).__name__)}")
         else:
             if is_array(a):
                 self._compare_arrays(a, b, path)
@@ -155,6 +156,8 @@ class SideBySide:
                 continue
             if name in IDENTITY_ATTRIBUTES or (step == ".training" and isinstance(value, keras.Layer)):
                 continue  # torch stores the mode of the last run there
+            if name == "get_config" and name in own and is_marked_lossy(value):
+                continue  # ramet's own warning that a file loses an edit
             key = "[id]" if _is_address(step) else step
             numbers[key] = numbers.get(key, 0) + 1
             found[key, numbers[key]] = part, step
@@ -196,4 +199,4 @@ def _text(value: Any) -> str:
     text = repr(value)
     if isinstance(value, _PLAIN) or (isinstance(value, list | tuple | dict | set) and len(text) <= 60):
         return clip(text, 60)
-    return f"a {type(value).__name__}"
+    return f"{with_article(type(value).__name__)}"

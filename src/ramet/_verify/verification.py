@@ -23,7 +23,7 @@ from ramet._keras import (
     safe_copy,
     seed_generators,
 )
-from ramet._report import progress_callback
+from ramet._report import progress_callback, with_article
 from ramet._source import form_of, is_path, saved
 from ramet._verify.across import TOLERANCE, check_backends, verify_across
 from ramet._verify.checks import CHECKS, GRAPH_CHECKS
@@ -51,25 +51,27 @@ def verify(
 ) -> Report:
     """Check whether a model is an exact, independent twin of another, and return a report.
 
-    The checks are structure, settings, state, identity, outputs, masks, gradients, training, independence and file; each
-    passes, fails, or is not run for a reason. Afterwards both models are as they were: values, random generators,
+    The checks are structure, settings, state, identity, outputs, masks, gradients, training, independence and file;
+    each passes, fails, or is not run for a reason. Afterwards both models are as they were: values, random generators,
     optimizers that were not built, compiled functions. No code that makes twins is used to compare them. Each model is
-    called seven times (eight on JAX), two of them with a backward pass, and saved once; the files are loaded unless they
-    are equal byte by byte.
+    called seven times (eight on JAX), two of them with a backward pass, and saved once; the files are loaded unless
+    they are equal byte by byte.
 
     Args:
         model: The original: a model, a single layer, the path of a `.keras` file, or a graph from `ramet.capture`.
         twin: The other, likewise. A live model is saved and loaded before it is compared with a file, because no loaded
-            model is an exact twin of a live one. If either side is a graph, only the checks that a graph can prove are run:
-            structure and settings. Capture two graphs in the same way: graphs of files and of live models differ in form.
-        tolerance: None for bit-equality, or the largest difference allowed between floating-point numbers, relative to the
-            largest number in the original's array: one number, or one for each dtype. With a tolerance, floating-point
-            dtypes may differ as well, and each check reports the largest relative difference (`check.largest`).
+            model is an exact twin of a live one. If either side is a graph, only the checks that a graph can prove are
+            run: structure and settings. Capture two graphs in the same way: graphs of files and of live models differ
+            in form.
+        tolerance: None for bit-equality, or the largest difference allowed between floating-point numbers, relative to
+            the largest number in the original's array: one number, or one for each dtype. With a tolerance,
+            floating-point dtypes may differ as well, and each check reports the largest relative difference
+            (`check.largest`).
         only: The names of the checks to run.
         skip: The names of the checks to leave out.
-        inputs: Example inputs, for a model whose inputs cannot be inferred; for a single layer with several arguments, a
-            dict of them. By default inputs are made from the model's input specs; inputs that the original itself refuses
-            are left out and counted.
+        inputs: Example inputs, for a model whose inputs cannot be inferred; for a single layer with several arguments,
+            a dict of them. By default inputs are made from the model's input specs; inputs that the original itself
+            refuses are left out and counted.
         targets: Example targets for the training step.
         seed: The seed of inputs and random layers.
         share: Objects that both models share on purpose, as in `ramet.clone(model, share=[...])`.
@@ -78,9 +80,13 @@ def verify(
         progress: None for a progress bar in a terminal when it takes long, False for none, or a function that is called
             with the name of each check, its number, and the number of checks.
 
+    Returns:
+        The report, which is true if no check failed and at least one was run.
+
     Raises:
         ArgumentError: A check, backend or tolerance is invalid.
         NotAModelError: An argument is not a model, layer, path or graph.
+        ModelFileError: A file is missing, broken, or not a model.
         UnsafeFileError: A file is not safe to load.
 
     >>> import keras, ramet
@@ -246,7 +252,7 @@ def _verify_graphs(model: Any, twin: Any, chosen: list[str], tolerance: Toleranc
         else Check(name, "not run", reason=ONLY_GRAPHS)
         for name in chosen
     ]
-    about = f"graph of a {ours.class_name}, {_how(tolerance)}"
+    about = f"graph of {with_article(ours.class_name)}, {_how(tolerance)}"
     return Report(ours.name, theirs.name, tuple(checks), about, (ours, theirs))
 
 

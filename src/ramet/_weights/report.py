@@ -67,15 +67,32 @@ class UnusedWeight(Summarized):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TransferReport(Result):
-    """The outcome for each weight: `print(report)`, `report.ok`, `report["dense/kernel"]`, `report.to_json()`.
+    """The outcome for each weight of the target: the result of `ramet.transfer`.
+
+    `report["dense/kernel"]` is the outcome for one weight, and iterating over a report gives all of them. Print it,
+    show it in a notebook, or write it with `to_json`, `to_markdown` or `to_html`.
 
     Attributes:
         source: The name of the source.
         target: The name of the target.
         policy: The policy for weights of other shapes.
-        weights: The weights of the target, in order.
-        unused: The weights of the source that were not used.
-        written: False for a dry run.
+        weights: The weights of the target, in order, each with `path`, `outcome`, and the `source` or the `reason` for
+            leaving it.
+        unused: The weights of the source that were not used, each with the `reason`.
+        written: `False` for a dry run.
+
+    >>> import keras, ramet
+    >>> def model(head):
+    ...     return keras.Sequential(
+    ...         [keras.Input((4,)), keras.layers.Dense(3, name="a"), keras.layers.Dense(2, name=head)], name="net"
+    ...     )
+    >>> report = ramet.transfer(model("old_head"), model("new_head"))
+    >>> report
+    <TransferReport net -> net: 2 copied, 2 left unchanged, 2 unused>
+    >>> report.ok, [(weight.path, weight.reason) for weight in report.left][0]
+    (False, ('new_head/kernel', 'no weight of the source matches'))
+    >>> report["a/kernel"].outcome
+    'copied'
     """
 
     source: str

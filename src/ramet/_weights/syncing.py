@@ -27,14 +27,14 @@ _STORES = (names.OWN_TRAINABLE, names.OWN_NON_TRAINABLE, names.LAYERS)
 def sync(source: Any, target: Any, tau: Any = 1.0) -> None:
     """Update the weights of `target` in place to `tau * source + (1 - tau) * target`.
 
-    For a target network, or an average of weights. Batch statistics are averaged like weights; integers and booleans are
-    copied; random and RNN states, metrics and the optimizer stay as they are. With `tau=1`, every bit is copied. Floats
-    narrower than single precision are averaged in single precision. The update runs on the device in one call, compiled
-    once for two models; it keeps neither of them alive.
+    For a target network, or an average of weights. Batch statistics are averaged like weights; integers and booleans
+    are copied; random and RNN states, metrics and the optimizer stay as they are. With `tau=1`, every bit is copied.
+    Floats narrower than single precision are averaged in single precision. The update runs on the device in one call,
+    compiled once for two models; it keeps neither of them alive.
 
-    In a callback, `sync` works on every backend, also while one of the models is being trained. In a custom `train_step` it
-    works on TensorFlow and torch; on JAX it raises an error there, except under a `keras.StatelessScope`, which then
-    holds the new values.
+    In a callback, `sync` works on every backend, also while one of the models is being trained. In a custom
+    `train_step` it works on TensorFlow and torch; on JAX it raises an error there, except under a
+    `keras.StatelessScope`, which then holds the new values.
 
     Args:
         source: A model or layer. It is not changed.
@@ -43,9 +43,10 @@ def sync(source: Any, target: Any, tau: Any = 1.0) -> None:
             read first, except inside a TensorFlow function or a `keras.StatelessScope`, where its value is not checked.
 
     Raises:
-        WeightsDoNotFitError: the weights differ in paths, shapes or kinds of dtype. Nothing was written.
+        WeightsDoNotFitError: The weights differ in paths, shapes or kinds of dtype. Nothing was written.
         ArgumentError: `tau` is not a number from 0 to 1, or the models are quantized, and such weights have no average.
-        StateElsewhereError: the values are not in the models at the moment.
+        NotAModelError: An argument is not a model or layer.
+        StateElsewhereError: The values are not in the models at the moment.
 
     >>> import keras, ramet
     >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2, name="d")])

@@ -38,31 +38,37 @@ def transfer(
 ) -> TransferReport:
     """Copy weights from one model into another, in place, and return a report of each weight of `target`.
 
-    Weights and batch statistics are matched by path; the names of the two models do not matter. Layers that own the same
-    weights are also matched by the order of names that Keras generated (`dense_3` and `dense_17`), or by the end of the path
-    if one of the models is nested deeper. Either all matched weights are written, or none. Random states, metrics and the
-    optimizer stay as they are.
+    Weights and batch statistics are matched by path; the names of the two models do not matter. Layers that own the
+    same weights are also matched by the order of names that Keras generated (`dense_3` and `dense_17`), or by the end
+    of the path if one of the models is nested deeper. Either all matched weights are written, or none. Random states,
+    metrics and the optimizer stay as they are.
+
+    Axes that hold several parts in a row (the gates of an LSTM or GRU, the filters of a grouped convolution) are
+    adapted part by part. Rows that belong to flattened or concatenated values are not adapted, because no policy can
+    tell which row belongs to which value: give the source the new input shape first, with `ramet.edits.resize_input`.
 
     Args:
-        source: A model, a layer, the path of a model file or weights file (read as data: nothing in it runs), or a mapping
-            from paths to arrays. It is not changed.
+        source: A model, a layer, the path of a model file or weights file (read as data: nothing in it runs), or a
+            mapping from paths to arrays. It is not changed.
         target: A model or a layer; changed in place.
         policy: For weights of other shapes. `"refuse"`: write nothing and raise. `"slice"`: keep the first values, to
-            shrink. `"pad"`: append zeros, to grow. `"mean"`: append the mean of the old values. `"repeat"`: repeat the old
-            values. `"fresh"`: keep the values of the target.
+            shrink. `"pad"`: append zeros, to grow. `"mean"`: append the mean of the old values. `"repeat"`: repeat the
+            old values. `"fresh"`: keep the values of the target.
         select: The weights of the target to write: a glob over paths, or a selector of layers.
         rename: New paths, or beginnings of paths, by old ones (`{"encoder": "backbone", "block_*": "stage_*"}`), or a
             function from the path in the source to the path in the target.
         dry_run: `True` to write nothing and only return the report.
 
-    Axes that hold several parts in a row (the gates of an LSTM or GRU, the filters of a grouped convolution) are adapted
-    part by part. Rows that belong to flattened or concatenated values are not adapted, because no policy can tell which row
-    belongs to which value: give the source the new input shape first, with `resize_input`.
+    Returns:
+        The report, with the outcome for each weight of `target`.
 
     Raises:
-        WeightsDoNotFitError: shapes differ, and the policy does not allow it or cannot adapt them; or nothing at all would
-            be written, because no path matches or no dtype fits (not with `dry_run=True`).
-        ModelFileError: the file is missing, broken, or not a model.
+        WeightsDoNotFitError: Shapes differ, and the policy does not allow it or cannot adapt them; or nothing at all
+            would be written, because no path matches or no dtype fits (not with `dry_run=True`).
+        ArgumentError: An argument has an invalid value, or both models are the same object.
+        NotAModelError: `target` is neither a model nor a layer.
+        ModelFileError: The file is missing, broken, or not a model.
+        StateElsewhereError: Another thread or a compiled step holds the values at the moment.
 
     >>> import keras, ramet
     >>> old, new = (keras.Sequential([keras.Input((4,)), keras.layers.Dense(n, name="d")], name="net") for n in (2, 3))

@@ -28,7 +28,7 @@ def locations_in(root: Any, verb: str) -> list[OpLocation]:
     if not isinstance(root, keras.Layer):
         raise NotAModelError(
             f"Cannot {verb} the weights of an object of class {type(root).__name__}: it is not a model.",
-            expected="a keras model or layer",
+            expected="a Keras model or layer",
             fix="pass a model or a layer.",
         )
     locations = locations_below(root)

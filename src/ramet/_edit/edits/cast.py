@@ -13,21 +13,30 @@ from ramet._edit.plans import PlanItems, Step, Touch
 from ramet._edit.session import EditSession, inside_first, layers_below
 from ramet._edit.settings import dtype_policy, update_settings
 from ramet._keras import layers, policies, quantization
+from ramet._report import with_article
 from ramet._select import anything
 from ramet.errors import EditError
 
 
 @dataclass(frozen=True, repr=False)
 class Cast(Edit):
-    """Give each matching layer, and everything inside it, another dtype policy, such as "mixed_bfloat16".
+    """Change the dtype policy of each matching layer and of everything inside it, such as to `"mixed_bfloat16"`.
 
-    Quantized layers get float weights again, dequantized from the quantized ones. Policies that quantize are refused: use
-    `quantize`.
+    Weights are cast to the variable dtype of the policy. Quantized layers get float weights again, dequantized from the
+    quantized ones. The edit refuses policies that quantize (use `ramet.edits.quantize`), integer dtypes for float
+    weights, and models with weights that belong to none of their layers.
 
     Args:
         policy: The name of a dtype policy, or a policy.
         selector: The layers to cast; all by default.
         required: Raise an error if nothing matches.
+
+    >>> import keras, ramet
+    >>> from ramet import edits as e
+    >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, name="a"), keras.layers.Dense(2, name="b")])
+    >>> new = ramet.edit(model, e.cast("mixed_bfloat16", "a"))
+    >>> [(layer.compute_dtype, layer.variable_dtype) for layer in new.layers]
+    [('bfloat16', 'float32'), ('float32', 'float32')]
     """
 
     kind = "cast"
@@ -97,7 +106,7 @@ def _check_no_own_weights(model: Any, policy: Any, path: str) -> None:
     if held:
         raise EditError(
             f"Cannot cast '{path}' to {policy.name!r}: '{held[0].path}' belongs to none of the layers inside.",
-            found=f"a {type(model).__name__} with weights of its own, {held[0].dtype}",
+            found=f"{with_article(type(model).__name__)} with weights of its own, {held[0].dtype}",
             fix="cast the layers inside, e.cast(policy, selector); or move the weight, or the single layer, into a layer "
             "of a model.",
             path=path,

@@ -12,6 +12,7 @@ from ramet._edit.plans import PlanItems, Skip, Step, Touch
 from ramet._edit.session import EditSession
 from ramet._edit.settings import update_settings
 from ramet._keras import structure
+from ramet._report import with_article
 from ramet._select import Candidate
 
 _DROPOUT = (
@@ -28,10 +29,26 @@ _RATES = ("dropout", "recurrent_dropout")
 
 @dataclass(frozen=True, repr=False)
 class DropDropout(Edit):
-    """Remove dropout and noise layers, which act only in training; inside other layers, set their rate to 0.
+    """Remove dropout and noise layers, which act only in training.
+
+    Inside a layer that applies dropout itself, such as `LSTM(dropout=0.2)` or a wrapper, the rate is set to 0 instead.
+    The model computes the same at inference. The edit skips layers that are called with `training=True`, and dropout
+    layers that the code of another class creates and calls.
 
     Args:
-        selector: The layers; all by default.
+        selector: The layers to look at; all by default. Layers without dropout or noise are ignored.
+
+    >>> import keras, ramet
+    >>> from ramet import edits as e
+    >>> layers = [keras.layers.Dropout(0.5, name="drop"), keras.layers.Dense(3, name="dense")]
+    >>> model = keras.Sequential([keras.Input((4,)), *layers], name="net")
+    >>> print(ramet.plan(model, e.drop_dropout()))
+    Plan for 'net': 1 edit, 1 op touched
+    <BLANKLINE>
+    1. drop_dropout(): 1 op, function preserved
+      drop  Dropout, removed
+    >>> [layer.name for layer in ramet.edit(model, e.drop_dropout()).layers]
+    ['dense']
     """
 
     kind = "drop_dropout"
@@ -69,7 +86,7 @@ def _planned(candidate: Candidate, session: EditSession) -> PlanItems:
         if isinstance(holder, keras.layers.Wrapper):
             yield _set_to_zero(candidate, setting)
         elif not any(hasattr(holder, name) or hasattr(holder, f"_{name}") for name in _RATES):
-            yield Skip(path, f"it is created and called by the code of a {type(holder).__name__}")
+            yield Skip(path, f"it is created and called by the code of {with_article(type(holder).__name__)}")
     elif any(_training_argument(call) for call in calls):
         yield Skip(path, "it is called with training=True, so it also acts at inference")
     elif any(len(call.input_tensors) != 1 or len(call.outputs) != 1 for call in calls):

@@ -20,10 +20,22 @@ from ramet._keras import exchange, rewire, sort_calls, structure
 
 @dataclass(frozen=True, repr=False)
 class Flatten(Edit):
-    """Inline nested models into the graph around them; shared layers stay shared.
+    """Inline nested models into the graph around them.
+
+    Layers keep their weights, shared layers stay shared, and the model computes the same. A layer whose name is already
+    taken gets the path of its model as a prefix: `block_a` for `block/a`. The edit skips models that are more than
+    their graph: subclassed models, models with a `call` method or variables of their own, models that are called with
+    further arguments, and models that the code of a layer calls.
 
     Args:
-        selector: The nested models; all by default.
+        selector: The nested models to inline; all by default. Layers are ignored.
+
+    >>> import keras, ramet
+    >>> from ramet import edits as e
+    >>> block = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, name="a"), keras.layers.ReLU(name="b")])
+    >>> model = keras.Sequential([keras.Input((4,)), block, keras.layers.Dense(2, name="head")])
+    >>> [layer.name for layer in ramet.edit(model, e.flatten()).layers]
+    ['a', 'b', 'head']
     """
 
     kind = "flatten"

@@ -14,6 +14,7 @@ from ramet._edit.plans import PlanItems, Skip, Step, Touch
 from ramet._edit.session import EditSession
 from ramet._edit.settings import CONVOLUTIONS, DEPTHWISE, SEPARABLE, TRANSPOSED, update_settings
 from ramet._keras import lora, quantization, structure
+from ramet._report import with_article
 from ramet.errors import EditError
 
 _SUPPORTED = (*CONVOLUTIONS, *TRANSPOSED, *DEPTHWISE, *SEPARABLE, keras.layers.Dense)
@@ -21,10 +22,27 @@ _SUPPORTED = (*CONVOLUTIONS, *TRANSPOSED, *DEPTHWISE, *SEPARABLE, keras.layers.D
 
 @dataclass(frozen=True, repr=False)
 class FoldBatchnorm(Edit):
-    """Fold each batch normalization into the convolution or dense layer before or after it, only where that is exact.
+    """Fold each batch normalization into the convolution or dense layer before or after it.
+
+    At inference, batch normalization is a scale and a shift per channel, which the weights of the other layer take
+    over; it gets a bias if it has none. The model computes the same at inference, up to rounding. The edit skips a
+    normalization that cannot be folded exactly, for example behind an activation or a shared layer; a plan gives the
+    reason.
 
     Args:
-        selector: The normalizations; all by default.
+        selector: The normalizations to fold; all by default. Other layers are ignored.
+
+    >>> import keras, ramet
+    >>> from ramet import edits as e
+    >>> layers = [keras.layers.Dense(3, name="dense"), keras.layers.BatchNormalization(name="norm")]
+    >>> model = keras.Sequential([keras.Input((4,)), *layers], name="net")
+    >>> print(ramet.plan(model, e.fold_batchnorm()))
+    Plan for 'net': 1 edit, 1 op touched
+    <BLANKLINE>
+    1. fold_batchnorm(): 1 op, function preserved
+      norm  folded into 'dense' before it
+    >>> [layer.name for layer in ramet.edit(model, e.fold_batchnorm()).layers]
+    ['dense']
     """
 
     kind = "fold_batchnorm"
@@ -190,7 +208,7 @@ def _objection_to_next(path: str, norm: Any, following: Any, session: EditSessio
 def _objection(path: str, layer: Any, norm: Any, session: EditSession, used: set[str]) -> str | None:
     """Return why no normalization can be folded into the layer at a path, or None."""
     if type(layer) not in _SUPPORTED:
-        return f"'{layer.name}' is a {type(layer).__name__}"
+        return f"'{layer.name}' is {with_article(type(layer).__name__)}"
     if path in used:
         return f"another normalization is already folded into '{layer.name}'"
     if len(session.calls(path)) != 1:

@@ -59,11 +59,24 @@ class _SetTrainable(Edit, abstract=True):
 
 @dataclass(frozen=True, repr=False)
 class Freeze(_SetTrainable):
-    """Freeze each matching layer or model with everything inside it; by default all of them.
+    """Freeze each matching layer or model, with everything inside it.
+
+    Frozen variables lose their optimizer slots. Of several edits that set the same flag, the last one counts:
+    `e.freeze(), e.unfreeze("head")` trains the head only. A plan notes if nothing is left to train, or if a class would
+    not save the flags of the layers that it creates.
 
     Args:
-        selector: The layers and models to freeze.
+        selector: The layers and models to freeze; all by default.
         required: Raise an error if nothing matches.
+
+    >>> import keras, ramet
+    >>> from ramet import edits as e
+    >>> model = keras.Sequential(
+    ...     [keras.Input((4,)), keras.layers.Dense(3, name="a"), keras.layers.Dense(2, name="b")], name="net"
+    ... )
+    >>> new = ramet.edit(model, e.freeze("a"))
+    >>> [weight.path for weight in new.trainable_weights]
+    ['net/b/kernel', 'net/b/bias']
     """
 
     kind = "freeze"
@@ -72,11 +85,23 @@ class Freeze(_SetTrainable):
 
 @dataclass(frozen=True, repr=False)
 class Unfreeze(_SetTrainable):
-    """Make each matching layer or model trainable, with everything inside it. Of several edits, the last one counts.
+    """Make each matching layer or model trainable, with everything inside it.
+
+    Of several edits that set the same flag, the last one counts. Weights that LoRA updates stay frozen; see
+    `ramet.edits.lora`.
 
     Args:
-        selector: The layers and models to make trainable.
+        selector: The layers and models to make trainable; all by default.
         required: Raise an error if nothing matches.
+
+    >>> import keras, ramet
+    >>> from ramet import edits as e
+    >>> model = keras.Sequential(
+    ...     [keras.Input((4,)), keras.layers.Dense(3, name="a"), keras.layers.Dense(2, name="b")], name="net"
+    ... )
+    >>> new = ramet.edit(model, e.freeze(), e.unfreeze("b"))
+    >>> [weight.path for weight in new.trainable_weights]
+    ['net/b/kernel', 'net/b/bias']
     """
 
     kind = "unfreeze"

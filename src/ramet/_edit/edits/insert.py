@@ -102,14 +102,24 @@ class _Insert(_AtCalls, abstract=True):
 
 @dataclass(frozen=True, repr=False)
 class InsertBefore(_Insert):
-    """Insert a new layer before each matching layer, one for each tensor in its first argument.
+    """Insert a new layer before each matching layer: one for each tensor in its first argument.
+
+    The matching layer itself is not changed. The model must have a call graph at this place.
 
     Args:
         selector: The layers to insert before.
-        layer: A function that takes the matching layer and returns the new one.
-        calls: The calls of a shared layer, by number from 1 on or by id; all by default. The new layer is shared between
-            them.
+        layer: A function that takes the matching layer, which belongs to the twin, and returns the new one. A layer is
+            accepted, too; the result gets an exact copy of it, which all matches share. A new layer without a name of its own gets a free one.
+        calls: The calls of a shared layer to change, by number from 1 on or by id (`"shared#2"`), or a list of these;
+            all by default. The new layer is shared between them.
         required: Raise an error if nothing matches.
+
+    >>> import keras, ramet
+    >>> from ramet import edits as e
+    >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, name="a"), keras.layers.Dense(2, name="b")])
+    >>> new = ramet.edit(model, e.insert_before("b", lambda old: keras.layers.LayerNormalization(name="norm")))
+    >>> [layer.name for layer in new.layers]
+    ['a', 'norm', 'b']
     """
 
     kind = "insert_before"
@@ -117,14 +127,29 @@ class InsertBefore(_Insert):
 
 @dataclass(frozen=True, repr=False)
 class InsertAfter(_Insert):
-    """Insert a new layer after each matching layer, one for each of its outputs.
+    """Insert a new layer after each matching layer: one for each of its outputs.
+
+    The matching layer itself is not changed. The model must have a call graph at this place.
 
     Args:
         selector: The layers to insert after.
-        layer: A function that takes the matching layer and returns the new one.
-        calls: The calls of a shared layer, by number from 1 on or by id; all by default. The new layer is shared between
-            them.
+        layer: A function that takes the matching layer, which belongs to the twin, and returns the new one. A layer is
+            accepted, too; the result gets an exact copy of it, which all matches share. A new layer without a name of its own gets a free one.
+        calls: The calls of a shared layer to change, by number from 1 on or by id (`"shared#2"`), or a list of these;
+            all by default. The new layer is shared between them.
         required: Raise an error if nothing matches.
+
+    >>> import keras, ramet
+    >>> from ramet import edits as e
+    >>> x, shared = keras.Input((4,), name="x"), keras.layers.Dense(4, name="shared")
+    >>> model = keras.Model(x, shared(shared(x)), name="net")
+    >>> new = ramet.edit(model, e.insert_after("shared", lambda old: keras.layers.ReLU(name="relu"), calls=1))
+    >>> print(ramet.capture(new))
+    net (Functional)  20 parameters
+      x         Input  (None, 4) float32
+      shared    Dense  (None, 4)          <- x
+      relu      ReLU   (None, 4)          <- shared
+      shared#2  Dense  (None, 4)          <- relu  (shared)  -> output
     """
 
     kind = "insert_after"
@@ -134,12 +159,25 @@ class InsertAfter(_Insert):
 class Remove(_AtCalls):
     """Remove each matching layer; its consumers are rewired to its input.
 
+    The model must have a call graph at this place. A layer with several inputs, such as `Add`, needs `keep`.
+
     Args:
         selector: The layers to remove.
-        calls: The calls of a shared layer, by number from 1 on or by id; all by default.
-        keep: The number of the input that replaces the output, for a layer with several inputs; a list of numbers for a
-            layer with several outputs.
+        calls: The calls of a shared layer to change, by number from 1 on or by id (`"shared#2"`), or a list of these;
+            all by default. A layer that is still called elsewhere stays there.
+        keep: The number of the input, from 0 on, that replaces the output of a layer with several inputs; a list of
+            numbers for a layer with several outputs.
         required: Raise an error if nothing matches.
+
+    >>> import keras, ramet
+    >>> from ramet import edits as e
+    >>> x = keras.Input((4,), name="x")
+    >>> y = keras.layers.Dropout(0.5, name="drop")(keras.layers.Dense(4, name="a")(x))
+    >>> model = keras.Model(x, keras.layers.Add(name="add")([x, y]))
+    >>> [layer.name for layer in ramet.edit(model, e.remove("drop")).layers]
+    ['x', 'a', 'add']
+    >>> [layer.name for layer in ramet.edit(model, e.remove("add", keep=1)).layers]
+    ['x', 'a', 'drop']
     """
 
     kind = "remove"

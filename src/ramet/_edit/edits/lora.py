@@ -20,7 +20,7 @@ from ramet._edit.settings import update_settings
 from ramet._edit.trainable import BASE_WEIGHTS, Flag, TrainingForecast
 from ramet._keras import draw_from_seed, layers, quantization, structure
 from ramet._keras import lora as keras_lora
-from ramet._report import joined
+from ramet._report import joined, with_article
 from ramet.errors import EditError
 
 _MERGED_ON_SAVE = (
@@ -43,16 +43,28 @@ _TRAINABLE_ON_LOAD = (
 class Lora(Edit):
     """Enable LoRA on each matching layer that supports it, and freeze everything else.
 
-    Inside a layer without LoRA of its own, such as `MultiHeadAttention`, LoRA is enabled on the layers that support it:
-    `Dense`, `EinsumDense`, `Embedding`, convolutions, and layers of your own with an `enable_lora`; also quantized ones.
+    Keras implements LoRA in `Dense`, `EinsumDense`, `Embedding` and convolutions; layers of your own with an
+    `enable_lora` method work, too, and so do quantized layers. Inside a layer without LoRA of its own, such as
+    `MultiHeadAttention`, it is enabled on the layers that support it. The updates start at zero, so the outputs do not
+    change before training. A plan lists the skipped layers, and notes what a saved file does not keep.
 
     Args:
-        selector: The layers; all that support it by default.
-        rank: The rank of the update.
-        alpha: The update is multiplied by alpha / rank; the rank by default.
-        freeze_rest: Freeze everything except low-rank matrices; otherwise only the weights that LoRA updates are frozen.
+        selector: The layers; all that support LoRA by default.
+        rank: The rank of the updates.
+        alpha: Updates are multiplied by `alpha / rank`; the rank by default.
+        freeze_rest: Freeze everything except the low-rank matrices. With `False`, only the weights that LoRA updates
+            are frozen.
         seed: Makes the low-rank matrices repeatable, whatever else is drawn.
         required: Raise an error if no layer gets LoRA.
+
+    >>> import keras, ramet
+    >>> from ramet import edits as e
+    >>> model = keras.Sequential(
+    ...     [keras.Input((4,)), keras.layers.Dense(3, name="a"), keras.layers.Dense(2, name="b")], name="net"
+    ... )
+    >>> new = ramet.edit(model, e.lora("a", rank=2, seed=0))
+    >>> [weight.path for weight in new.trainable_weights]
+    ['net/a/lora_kernel_a', 'net/a/lora_kernel_b']
     """
 
     kind = "lora"
@@ -168,7 +180,9 @@ class Lora(Edit):
             yield _TRAINABLE_ON_LOAD
         lossy = list(dict.fromkeys(holder for holder in holders.values() if holder is not None))
         if lossy:
-            names = [f"'{name}'" if name else f"the model, a {type(session.twin).__name__}" for name in lossy]
+            names = [
+                f"'{name}'" if name else f"the model, {with_article(type(session.twin).__name__)}" for name in lossy
+            ]
             yield _LOST_ON_SAVE.format(joined(names, 5))
         if any(quantization.mode_of(session.op(path)) is not None for path in touched):
             yield _ROUNDED_ON_SAVE
@@ -178,8 +192,24 @@ class Lora(Edit):
 class MergeLora(Edit):
     """Merge the low-rank updates of layers with LoRA into their weights, and disable LoRA.
 
+    The model computes the same. The merged weights are trainable again if their layer is; all other weights keep their
+    flags, so combine it with `ramet.edits.unfreeze` to train everything. Quantized layers are refused, because their
+    weights would be rounded again: make them float first with `ramet.edits.cast`.
+
     Args:
-        selector: The layers; all by default.
+        selector: The layers to look at; all by default. Layers without LoRA are ignored.
+
+    >>> import keras, ramet
+    >>> from ramet import edits as e
+    >>> model = keras.Sequential(
+    ...     [keras.Input((4,)), keras.layers.Dense(3, name="a"), keras.layers.Dense(2, name="b")], name="net"
+    ... )
+    >>> tuned = ramet.edit(model, e.lora("a", rank=2))
+    >>> merged = ramet.edit(tuned, e.merge_lora())
+    >>> tuned.get_layer("a").lora_enabled, merged.get_layer("a").lora_enabled
+    (True, False)
+    >>> [weight.path for weight in merged.trainable_weights]
+    ['net/a/kernel']
     """
 
     kind = "merge_lora"
@@ -197,7 +227,7 @@ class MergeLora(Edit):
             if mode is not None:
                 raise EditError(
                     f"Cannot merge LoRA into '{candidate.path}': it is quantized to {mode}, and would be rounded again.",
-                    found=f"a {candidate.op.class_name} with LoRA of rank {layer.lora_rank}",
+                    found=f"{candidate.op.class_name} with LoRA of rank {layer.lora_rank}",
                     fix="make the weights float first, model = ramet.edit(model, e.cast('float32')), then merge_lora(); "
                     "or select other layers.",
                     path=candidate.path,

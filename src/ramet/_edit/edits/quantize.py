@@ -16,18 +16,36 @@ from ramet._edit.round_trip import round_trip
 from ramet._edit.session import EditSession, inside_first, layers_below
 from ramet._edit.trainable import TrainingForecast
 from ramet._keras import layers, policies, quantization, structure
+from ramet._report import with_article
 from ramet._select import anything
 from ramet.errors import EditError
 
 
 @dataclass(frozen=True, repr=False)
 class Quantize(Edit):
-    """Quantize the weights of each matching layer and of the layers inside it, as Keras' `quantize` does.
+    """Quantize the weights of each matching layer and of the layers inside it, as the `quantize` method of Keras does.
+
+    Layers that Keras cannot quantize are skipped, and a plan gives the reasons. Integer weights are not trained and
+    lose their optimizer slots. `ramet.edits.cast` is the way back to float weights. Modes that need calibration data,
+    `"gptq"` and `"awq"`, are refused.
 
     Args:
-        selector: The layers; all by default. Layers that Keras cannot quantize are skipped; a plan gives the reason.
-        mode: "int8", "int4" or "float8".
+        selector: The layers to quantize; all by default.
+        mode: `"int8"`, `"int4"` or `"float8"`, as far as the installed Keras supports it.
         required: Raise an error if no layer is quantized.
+
+    >>> import keras, ramet
+    >>> from ramet import edits as e
+    >>> layers = [keras.layers.Dense(3, name="dense"), keras.layers.BatchNormalization(name="norm")]
+    >>> model = keras.Sequential([keras.Input((4,)), *layers], name="net")
+    >>> print(ramet.plan(model, e.quantize()))
+    Plan for 'net': 1 edit, 1 op touched
+    <BLANKLINE>
+    1. quantize(mode='int8'): 1 op
+      dense  Dense, quantized to int8
+      skipped norm: BatchNormalization has no quantize method
+    >>> ramet.edit(model, e.quantize()).get_layer("dense").kernel.dtype
+    'int8'
     """
 
     kind = "quantize"
@@ -145,7 +163,7 @@ def check_dequantizes(layer: Any, path: str) -> None:
     """Refuse a quantized layer whose float weights cannot be computed."""
     if not quantization.can_dequantize(layer):
         mode = quantization.mode_of(layer)
-        owner = "" if mode in ("gptq", "awq") else f" of a {type(layer).__name__}"
+        owner = "" if mode in ("gptq", "awq") else f" of {with_article(type(layer).__name__)}"
         raise EditError(
             f"Cannot make float weights for '{path}': it is quantized to {mode}, whose storage format is not known.",
             found=f"weights{owner} quantized to {mode}",

@@ -65,12 +65,27 @@ class _Renaming(Edit, abstract=True):
 
 @dataclass(frozen=True, repr=False)
 class Rename(_Renaming):
-    """Rename each matching layer or model; the paths of variables follow.
+    """Rename each matching layer or model.
+
+    The paths of its variables follow, and so do losses and metrics that are keyed by the name of an output, and the key
+    of an input in a dict of inputs. The edit refuses a name that another layer of the same model has, and a layer that
+    code looks up by its old name.
 
     Args:
         selector: The layers and models to rename.
         name: The new name, or a function from the old name to the new one.
         required: Raise an error if nothing matches.
+
+    >>> import keras, ramet
+    >>> from ramet import edits as e
+    >>> model = keras.Sequential(
+    ...     [keras.Input((4,)), keras.layers.Dense(3, name="a"), keras.layers.Dense(2, name="b")], name="net"
+    ... )
+    >>> new = ramet.edit(model, e.rename("a", "hidden"))
+    >>> new.get_layer("hidden").kernel.path
+    'net/hidden/kernel'
+    >>> [layer.name for layer in ramet.edit(model, e.rename(["a", "b"], str.upper)).layers]
+    ['A', 'B']
     """
 
     kind = "rename"
@@ -92,12 +107,21 @@ class Rename(_Renaming):
 
 @dataclass(frozen=True, repr=False)
 class Prefix(_Renaming):
-    """Put a text before the name of each matching layer and model; by default of all but inputs.
+    """Put a text before the name of each matching layer and model, as `ramet.edits.rename` would.
+
+    Inputs are skipped, because their names are the keys of their data. Without a selector, so are layers whose names
+    the code of a class sets or looks up.
 
     Args:
         text: The text to put before each name.
-        selector: The layers and models to rename.
+        selector: The layers and models to rename; all by default.
         required: Raise an error if nothing matches.
+
+    >>> import keras, ramet
+    >>> from ramet import edits as e
+    >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, name="a"), keras.layers.Dense(2, name="b")])
+    >>> [layer.name for layer in ramet.edit(model, e.prefix("student_")).layers]
+    ['student_a', 'student_b']
     """
 
     kind = "prefix"

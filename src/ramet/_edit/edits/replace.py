@@ -17,6 +17,7 @@ from ramet._edit.names import settle_name
 from ramet._edit.plans import PlanItems, Step, Touch
 from ramet._edit.session import EditSession, inside_first
 from ramet._keras import structure
+from ramet._report import with_article
 from ramet.errors import EditError
 
 
@@ -24,11 +25,23 @@ from ramet.errors import EditError
 class Replace(Edit):
     """Replace each matching layer by another one, at every call and wherever it is held.
 
+    Weights with the same name and shape are carried over, with their optimizer slots. The new layer must accept the
+    inputs of the old one, and its consumers must accept its output; otherwise the error is a
+    `ramet.errors.DoesNotFitError`.
+
     Args:
         selector: The layers to replace.
-        layer: A function that takes the old layer and returns the new one.
+        layer: A function that takes the matching layer, which belongs to the twin, and returns the new one. A layer is
+            accepted, too; the result gets an exact copy of it, which all matches share.
         weights: Carry over weights with the same name and shape.
         required: Raise an error if nothing matches.
+
+    >>> import keras, ramet
+    >>> from ramet import edits as e
+    >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, name="a"), keras.layers.ReLU(name="b")])
+    >>> new = ramet.edit(model, e.replace(keras.layers.ReLU, lambda old: keras.layers.Activation("gelu", name="gelu")))
+    >>> [layer.name for layer in new.layers]
+    ['a', 'gelu']
     """
 
     kind = "replace"
@@ -61,10 +74,21 @@ class Replace(Edit):
 class Wrap(Edit):
     """Wrap each matching layer in another one, which holds it.
 
+    The wrapper keeps the layer itself with its weights, or, as `Bidirectional` does, a copy, which gets its weights.
+
     Args:
         selector: The layers to wrap.
-        layer: A function that takes the layer and returns one that holds it.
+        layer: A function that takes the layer, which belongs to the twin, and returns one that holds it.
         required: Raise an error if nothing matches.
+
+    >>> import keras, ramet
+    >>> from ramet import edits as e
+    >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, name="a"), keras.layers.Dense(2, name="b")])
+    >>> new = ramet.edit(model, e.wrap("a", lambda old: keras.layers.SpectralNormalization(old, name="spectral")))
+    >>> [layer.name for layer in new.layers]
+    ['spectral', 'b']
+    >>> new.get_layer("spectral").layer.name
+    'a'
     """
 
     kind = "wrap"
@@ -123,7 +147,7 @@ def _check_wraps(new: Any, old: Any, path: str, session: EditSession) -> None:
     if not copies:
         raise EditError(
             f"Cannot wrap '{path}': the new layer does not hold the old one.",
-            found=f"a {type(new).__name__} without it",
+            found=f"{with_article(type(new).__name__)} without it",
             fix="build the wrapper around the layer passed to the function, or use replace.",
             path=path,
         )
@@ -137,17 +161,17 @@ def _differences(config: dict[str, Any], expected: dict[str, Any]) -> int:
 
 
 def new_layer(source: LayerSource, old: Any, path: str, session: EditSession) -> Any:
-    """Return the layer that a factory makes for an old one, or the layer that was passed instead of a factory."""
+    """Return the layer that a factory makes for an old one, or a copy of the layer that was passed instead of a factory."""
     if isinstance(source, LayerConfig):
         source = functools.partial(create_layer, source)
     is_layer = isinstance(source, keras.Operation | type) or not callable(source)
     new = source if is_layer else called(source, old)
     if not isinstance(new, keras.Operation):
         raise EditError(
-            f"Cannot put a layer at '{path}': the function did not return one.",
+            f"Cannot put a layer at '{path}': {'it is not a layer' if is_layer else 'the function did not return one'}.",
             expected="a function that takes the old layer and returns a new one",
             found=f"the class {new.__name__}" if isinstance(new, type) else f"an object of class {type(new).__name__}",
-            fix="return a layer, e.g. lambda old: keras.layers.Activation('gelu').",
+            fix="pass a function that returns a layer, e.g. lambda old: keras.layers.Activation('gelu').",
             path=path,
         )
     if session.is_original(new):
@@ -156,7 +180,8 @@ def new_layer(source: LayerSource, old: Any, path: str, session: EditSession) ->
             fix="use the layer passed to the function, which belongs to the twin, or a clone: ramet.clone(layer).",
             path=path,
         )
-    return new
+    # The edit may be applied again, and the user may go on with the layer: results share nothing with either.
+    return session.copy_of(new) if is_layer else new
 
 
 replace = Replace

@@ -23,17 +23,36 @@ from ramet.errors import ArgumentError, EditError, RametError
 
 @dataclass(frozen=True, repr=False)
 class ResizeInput(Edit):
-    """Change the shape of an input; its names stay.
+    """Change the shape of an input; all names stay.
 
-    Positions are followed from the input to the weights that belong to them, through `Flatten`, `Reshape` and the like. With
-    "pad", the old values plus anything in the new channels give the outputs of the old model. Cases without a right answer
-    are refused, such as a dense layer on the flattened positions of a resized convolution.
+    Positions are followed from the input to the weights that belong to them, through `Flatten`, `Reshape` and the like.
+    With `weights="pad"`, the old values plus anything in the new channels give the outputs of the old model. Cases
+    without a right answer are refused, such as a dense layer on the flattened positions of a resized convolution.
 
     Args:
-        shape: The sizes without the batch; None for any size.
+        shape: The sizes without the batch; `None` for any size.
         input: The name of the input, if the model has several.
-        weights: What happens to weights that no longer fit: "refuse", "slice" (keep the first ones), "pad" (with zeros),
-            "mean" (of the old ones, for new positions), "repeat" or "fresh".
+        weights: How to adapt weights that no longer fit:
+
+            - `"refuse"`: raise an error that lists them;
+            - `"slice"`: keep the first values, to shrink;
+            - `"pad"`: add zeros, to grow;
+            - `"mean"`: use the mean of the old values for new positions;
+            - `"repeat"`: repeat the old values;
+            - `"fresh"`: initialize them again.
+
+    >>> import keras, ramet
+    >>> from ramet import edits as e
+    >>> model = keras.Sequential(
+    ...     [keras.Input((8, 8, 3), name="image"), keras.layers.Conv2D(2, 3, name="conv")], name="net"
+    ... )
+    >>> print(ramet.plan(model, e.resize_input((8, 8, 4), weights="pad")))
+    Plan for 'net': 1 edit, 1 op touched
+    <BLANKLINE>
+    1. resize_input(shape=(8, 8, 4), weights='pad'): 1 op
+      image  shape (8, 8, 3) -> (8, 8, 4)
+      1 weight adapted:
+        conv/kernel  (3, 3, 3, 2) -> (3, 3, 4, 2)  pad, axis 2
     """
 
     kind = "resize_input"

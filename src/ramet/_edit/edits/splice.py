@@ -21,10 +21,21 @@ from ramet.errors import EditError
 class Splice(Edit):
     """Replace everything between two layers by a new layer or model, which takes the output of the first.
 
+    Both layers stay. They must be part of the same graph, and the second must depend on the first. A value from in
+    between that is also used elsewhere stays there.
+
     Args:
-        after: The last layer that stays before the new one.
-        before: The first layer that stays after it.
-        layer: The new layer or model, or a function that takes the list of removed layers and returns it.
+        after: The last layer that stays before the new one; exactly one layer must match.
+        before: The first layer that stays after it; exactly one layer must match.
+        layer: A function that takes the list of removed layers, which belong to the twin, and returns the new layer or
+            model. A layer or model is accepted, too; the result gets an exact copy of it.
+
+    >>> import keras, ramet
+    >>> from ramet import edits as e
+    >>> model = keras.Sequential([keras.Input((4,)), *(keras.layers.Dense(3, name=name) for name in "abcd")])
+    >>> new = ramet.edit(model, e.splice("a", "d", lambda old: keras.layers.Dense(3, name="short")))
+    >>> [layer.name for layer in new.layers]
+    ['a', 'short', 'd']
     """
 
     kind = "splice"

@@ -13,6 +13,7 @@ from ramet._edit.plans import PlanItems, Skip, Step, Touch
 from ramet._edit.session import EditSession
 from ramet._edit.settings import CONVOLUTIONS, DEPTHWISE, SEPARABLE, TRANSPOSED, update_settings
 from ramet._keras import structure
+from ramet._report import with_article
 
 # Classes that apply their activation last, to their output. Classes derived from them do so, too.
 _ACTIVATION_LAST = (
@@ -29,8 +30,20 @@ _ACTIVATION_LAST = (
 class SplitActivation(Edit):
     """Turn the activation of dense and convolutional layers into a layer of its own after them.
 
+    The model computes the same. The new layer is called `<name>_activation`. The edit skips layers that use their
+    activation inside, such as recurrent ones, and classes of your own with a `call` method.
+
     Args:
-        selector: The layers; all by default.
+        selector: The layers to look at; all by default. Layers without an activation are ignored.
+
+    >>> import keras, ramet
+    >>> from ramet import edits as e
+    >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="relu", name="a")])
+    >>> new = ramet.edit(model, e.split_activation())
+    >>> [layer.name for layer in new.layers]
+    ['a', 'a_activation']
+    >>> new.get_layer("a").activation.__name__
+    'linear'
     """
 
     kind = "split_activation"
@@ -72,7 +85,7 @@ class SplitActivation(Edit):
 def _objection(layer: Any, path: str, session: EditSession) -> str | None:
     """Return why the activation of a layer cannot be split off, or None."""
     if not isinstance(layer, _ACTIVATION_LAST):
-        return f"a {type(layer).__name__} uses its activation inside"
+        return f"{with_article(type(layer).__name__)} uses its activation inside"
     if "call" in type(layer).__dict__ and not type(layer).__module__.startswith("keras."):
         return f"{type(layer).__name__} has a call method of its own"
     if structure.function_of(session.holder(path)) is None:

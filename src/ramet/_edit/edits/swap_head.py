@@ -13,6 +13,7 @@ from ramet._edit.plans import PlanItems, Step, Touch
 from ramet._edit.session import BUILD_FIRST, EditSession
 from ramet._edit.settings import adapted_weights, update_settings
 from ramet._keras import lora, quantization, structure
+from ramet._report import with_article
 from ramet._weights import check_policy
 from ramet.errors import EditError
 
@@ -36,13 +37,24 @@ _WIDTHS = ("units", "filters")
 
 @dataclass(frozen=True, repr=False)
 class SwapHead(Edit):
-    """Change the number of classes: the layer that produces them gets another width and new weights.
+    """Change the number of classes of a model: the layer that produces them gets another width and new weights.
+
+    Everything else keeps its weights. A `Reshape` after the head whose target shape contains the old number of classes
+    follows. With several outputs, or without a call graph, name the layer with `head`.
 
     Args:
         classes: The number of classes.
         head: The layer that produces the classes; by default the last one with units or filters before the output.
-        activation: A new activation, such as "softmax"; the old one by default.
-        weights: "fresh", or how to adapt the old weights: "slice", "pad", "mean" or "repeat".
+        activation: A new activation, such as `"softmax"`; the old one by default.
+        weights: `"fresh"` for newly initialized weights, or how to adapt the old ones: `"slice"`, `"pad"`, `"mean"`,
+            `"repeat"` or `"refuse"`, as in `ramet.edits.resize_input`.
+
+    >>> import keras, ramet
+    >>> from ramet import edits as e
+    >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, name="a"), keras.layers.Dense(2, name="b")])
+    >>> new = ramet.edit(model, e.swap_head(classes=10, activation="softmax"))
+    >>> new.output_shape, new.get_layer("b").activation.__name__
+    ((None, 10), 'softmax')
     """
 
     kind = "swap_head"
@@ -173,7 +185,7 @@ def _follow_back(tensor: Any, session: EditSession) -> str:
             call, prefix = structure.producing_call(results[0]), f"{path}/"
             continue
         if not isinstance(op, _AFTER_HEAD) or len(call.input_tensors) != 1:
-            raise _no_head(session, f"its output comes from '{path}', a {type(op).__name__}")
+            raise _no_head(session, f"its output comes from '{path}', {with_article(type(op).__name__)}")
         call = structure.producing_call(call.input_tensors[0])
     raise _no_head(session, "no layer with units or filters leads to its output")
 

@@ -16,6 +16,7 @@ from ramet._edit.plans import PlanItems, Skip, Step, Touch
 from ramet._edit.session import EditSession
 from ramet._edit.settings import adapted_weights, cannot_update, dtype_policy, update_settings
 from ramet._keras import lora, quantization
+from ramet._report import with_article
 from ramet._select import as_selector
 from ramet._weights import check_policy
 from ramet.errors import EditError
@@ -26,15 +27,27 @@ _OPTIONAL = {"activity_regularizer"}
 
 @dataclass(frozen=True, repr=False, init=False)
 class Update(Edit):
-    """Change settings of each matching layer: `update("drop*", rate=0.3)`.
+    """Change settings of each matching layer.
 
-    The new values are in force in the call, in training and in the saved file.
+    The new values take effect in the call, in training and in the saved file. To change the dtype of a quantized layer,
+    use `ramet.edits.cast`; to enable LoRA, use `ramet.edits.lora`. Models are skipped: their settings are those of
+    their layers.
 
     Args:
         selector: The layers to change.
-        weights: What happens to weights whose shape changes: "refuse", "slice", "pad", "mean", "repeat" or "fresh".
+        weights: How to adapt weights whose shape changes: `"refuse"`, `"slice"`, `"pad"`, `"mean"`, `"repeat"` or
+            `"fresh"`, as in `ramet.edits.resize_input`.
         required: Raise an error if nothing matches.
-        **settings: Names and values, as the constructor of the layer takes them.
+        **settings: New settings by name, as the constructor of the layer takes them and its config lists them.
+
+    >>> import keras, ramet
+    >>> from ramet import edits as e
+    >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dropout(0.5, name="drop")])
+    >>> ramet.edit(model, e.update("drop", rate=0.1)).get_layer("drop").rate
+    0.1
+    >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2, name="a")])
+    >>> ramet.edit(model, e.update("a", units=3, weights="pad")).output_shape
+    (None, 3)
     """
 
     kind = "update"
@@ -72,7 +85,7 @@ class Update(Edit):
             for name in settings:
                 if name not in known:
                     raise EditError(
-                        f"Cannot update '{candidate.path}': a {candidate.op.class_name} has no setting '{name}'.",
+                        f"Cannot update '{candidate.path}': {with_article(candidate.op.class_name)} has no setting '{name}'.",
                         closest=difflib.get_close_matches(name, sorted(known), n=3),
                         fix="use a name from its get_config(), or select other layers.",
                         path=candidate.path,

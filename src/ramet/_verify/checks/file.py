@@ -31,7 +31,7 @@ def check(pair: Pair) -> Check:
     findings = Findings("file", within=pair.tolerance is not None)
     if not isinstance(pair.ours.model, keras.Model):
         not_run("Keras saves models, not single layers")
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         ours, theirs = Path(folder) / "ours.keras", Path(folder) / "theirs.keras"
         error = _save(pair, pair.ours, ours)
         if error is not None:

@@ -9,6 +9,7 @@ from typing import Any
 import keras
 
 from ramet._keras import layers, structure
+from ramet._report import count
 from ramet._verify.findings import Findings
 from ramet._verify.pair import Pair
 from ramet._verify.reach import can_change, path_to
@@ -34,7 +35,8 @@ def check(pair: Pair) -> Check:
     findings.count("shared layers", shared)
     findings.count("tied variables", tied)
     return findings.check(
-        f"none of {objects:,} objects is in both models; inside each, {shared} layers and {tied} variables are shared"
+        f"none of {objects:,} objects is in both models; inside each, {count(shared, 'layer')} and "
+        f"{count(tied, 'variable')} are shared"
     )
 
 
