@@ -37,7 +37,7 @@ def extra_peak(way: str) -> float:
     wait_for(model)  # JAX may still be computing the weights, which does not count, either
     size = 4 * model.count_params()  # float32
     _give_back_memory()
-    CLEAR.write_text("5")  # Linux: resets the peak to the current size
+    CLEAR.write_text("5", encoding="utf-8")  # Linux: resets the peak to the current size
     before = _kilobytes("VmRSS")
     copied: Any = ALTERNATIVES[way](model)
     wait_for(copied)
@@ -51,7 +51,7 @@ def _give_back_memory() -> None:
 
 
 def _kilobytes(field: str) -> int:
-    line = next(line for line in STATUS.read_text().splitlines() if line.startswith(field))
+    line = next(line for line in STATUS.read_text(encoding="utf-8").splitlines() if line.startswith(field))
     return int(line.split()[1])
 
 

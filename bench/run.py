@@ -30,5 +30,5 @@ def measure_backends(backends: tuple[str, ...] = BACKENDS, topics: tuple[str, ..
             path = Path(folder) / "result.json"
             command = [sys.executable, "-m", "bench.worker", str(path), *topics]
             subprocess.run(command, check=True, env={**os.environ, **QUIET, "KERAS_BACKEND": backend})
-            results["backends"][backend] = json.loads(path.read_text())
+            results["backends"][backend] = json.loads(path.read_text(encoding="utf-8"))
     return results

@@ -18,14 +18,14 @@ def machine() -> str:
     model = platform.processor() or platform.machine()
     information = Path("/proc/cpuinfo")
     if information.exists():
-        lines = [line for line in information.read_text().splitlines() if line.startswith("model name")]
+        lines = [line for line in information.read_text(encoding="utf-8").splitlines() if line.startswith("model name")]
         model = lines[0].partition(":")[2].strip() if lines else model
     return f"{model}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
 
 
 def write(results: dict[str, Any], path: Path) -> None:
     """Write results to a file."""
-    path.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
+    path.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8", newline="\n")
 
 
 def merge(stored: dict[str, Any], results: dict[str, Any]) -> dict[str, Any]:
@@ -39,4 +39,4 @@ def merge(stored: dict[str, Any], results: dict[str, Any]) -> dict[str, Any]:
 
 def read(path: Path) -> dict[str, Any]:
     """Read results from a file."""
-    return json.loads(path.read_text())  # type: ignore[no-any-return]
+    return json.loads(path.read_text(encoding="utf-8"))  # type: ignore[no-any-return]

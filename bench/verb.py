@@ -164,7 +164,7 @@ def measure_commands(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
     model, out, recipe = folder / "a.keras", folder / "out.keras", folder / "recipe.toml"
     trained, _ = trained_model()
     trained.save(model)
-    recipe.write_text(RECIPE)
+    recipe.write_text(RECIPE, encoding="utf-8")
     load = f"import keras, numpy as np; m = keras.models.load_model({str(model)!r})"
     again = f"n = keras.models.load_model({str(model)!r})"
     write = f"n.save({str(out)!r})"

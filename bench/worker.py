@@ -55,4 +55,4 @@ def _versions() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(json.dumps(measure(sys.argv[2:] or list(TOPICS))))
+    Path(sys.argv[1]).write_text(json.dumps(measure(sys.argv[2:] or list(TOPICS))), encoding="utf-8")

@@ -1,5 +1,6 @@
 """Run the examples of CONTRIBUTING: a newcomer's edit, check and scan rule must work as they are written there."""
 
+import doctest
 import re
 import textwrap
 import types
@@ -52,6 +53,7 @@ def test_edit_of_the_guide_plans_applies_and_travels_in_a_recipe(monkeypatch):
     assert np.array_equal(twin.get_layer("dense").bias.numpy(), [0, 0])
     assert np.array_equal(model.get_layer("dense").bias.numpy(), [1, 1])
     assert recipe.edits == (edits.zero_bias("dense"),)
+    assert doctest.testmod(module) == (0, 5)
 
 
 def test_check_of_the_guide_passes_and_fails(monkeypatch):

@@ -220,7 +220,7 @@ def main(arguments: Any = None) -> None:
                 names[kind] |= set(found)
     bare = {name.rpartition(".")[2] for name in names["classes"]}
     names["legacy"] -= bare
-    LIST.write_text(_json(names))
+    LIST.write_text(_json(names), encoding="utf-8", newline="\n")
 
 
 if __name__ == "__main__":
