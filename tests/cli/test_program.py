@@ -102,7 +102,15 @@ def test_version_shows_a_free_threaded_python(ramet, monkeypatch, enabled):
 WRONG = {
     "misspelled command": (["shwo", "m.keras"], "  closest:  'show'\n"),
     "missing file": (["show"], "the following arguments are required: file"),
-    "unknown option": (["show", "tiny.keras", "--jsn"], "unrecognized arguments: --jsn"),
+    "unknown option": (
+        ["show", "tiny.keras", "--jsn"],
+        "ramet show: unrecognized arguments: --jsn\n  closest:  '--json'\n  fix: see `ramet show --help`.",
+    ),
+    "unknown option of the program": (
+        ["--verison"],
+        "ramet: unrecognized arguments: --verison\n  closest:  '--version'\n",
+    ),
+    "too many files": (["show", "tiny.keras", "b.keras"], "ramet show: unrecognized arguments: b.keras\n  fix:"),
     "abbreviated option": (["show", "tiny.keras", "--js"], "unrecognized arguments: --js"),
     "standard input": (["show", "-"], "'-' is not supported"),
     "standard output": (["clone", "tiny.keras", "-"], "'-' is not supported"),

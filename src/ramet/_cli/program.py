@@ -11,7 +11,7 @@ import sysconfig
 import traceback
 from collections.abc import Sequence
 from importlib import metadata
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import ramet
 from ramet._cli import clone, demo, diff, edit, scan, show, verify
@@ -53,6 +53,15 @@ examples:
 
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors look like all others."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Refuse unknown options here, because Python would leave them to the parser of all commands."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            message = f"unrecognized arguments: {escape(' '.join(unknown))}"
+            close = difflib.get_close_matches(unknown[0].partition("=")[0], self._option_string_actions, n=1)
+            self.error("\n".join([message, *(f"  closest:  '{option}'" for option in close)]))
+        return found, unknown
 
     def error(self, message: str) -> NoReturn:
         """Print the error and exit."""
@@ -205,5 +214,5 @@ def _python_build() -> str:
     name = platform.python_implementation()
     if not sysconfig.get_config_var("Py_GIL_DISABLED"):
         return name
-    enabled = sys._is_gil_enabled()  # type: ignore[attr-defined]  # since Python 3.13
+    enabled = sys._is_gil_enabled()  # type: ignore[attr-defined, unused-ignore]  # since Python 3.13
     return f"{name}, free-threaded, GIL {'enabled' if enabled else 'disabled'}"

@@ -98,11 +98,11 @@ class FunctionRule(CopyRule):
         new.__doc__ = old.__doc__
         if (annotate := getattr(old, "__annotate__", None)) is not None:
             # Since Python 3.14. Reading `__annotations__` would evaluate them, which fails if a name is not defined.
-            new.__annotate__ = copier.copy(annotate)  # type: ignore[attr-defined]
+            new.__annotate__ = copier.copy(annotate)  # type: ignore[attr-defined, unused-ignore]
         elif old.__annotations__:
             new.__annotations__ = dict(old.__annotations__)
         if getattr(old, "__type_params__", ()):  # since Python 3.12
-            new.__type_params__ = old.__type_params__  # type: ignore[attr-defined]
+            new.__type_params__ = old.__type_params__  # type: ignore[attr-defined, unused-ignore]
         if old.__defaults__ is not defaults or old.__kwdefaults__ or not copy_known_attributes(old, new, copier):
             copier.todo.append((self, old, new))
         return new

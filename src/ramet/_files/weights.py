@@ -51,7 +51,7 @@ class ArrayOnDisk:
         if self._buffer is None or len(self._buffer) < stop - start:
             self._buffer = np.empty(stop - start, self.dtype)
         part = self._buffer[: stop - start]
-        view = memoryview(part.view(np.uint8))  # type: ignore[arg-type]
+        view = memoryview(part.view(np.uint8))  # type: ignore[arg-type, unused-ignore]  # before numpy 2.5
         self._file.seek(self._offset + start * self.dtype.itemsize)
         done = 0
         while done < len(view):

@@ -199,4 +199,4 @@ def _text(value: Any) -> str:
     text = repr(value)
     if isinstance(value, _PLAIN) or (isinstance(value, list | tuple | dict | set) and len(text) <= 60):
         return clip(text, 60)
-    return f"{with_article(type(value).__name__)}"
+    return with_article(type(value).__name__)
