@@ -1,6 +1,7 @@
 """The allowed imports between rooms, checked in the sources; docs/design.md has a diagram."""
 
 import ast
+import fnmatch
 import functools
 import re
 import subprocess
@@ -192,3 +193,10 @@ def test_import_ramet_loads_no_heavy_library() -> None:
 
     assert "ramet" in loaded
     assert loaded & {"keras", "jax", "torch", "tensorflow", "numpy", "rich"} == set()
+
+
+def test_pytest_collects_every_folder_of_tests(request):
+    left_out = request.config.getini("norecursedirs")
+    folders = {path.parent for path in Path(__file__).parent.rglob("test_*.py")}
+
+    assert [folder.name for folder in folders if any(fnmatch.fnmatch(folder.name, glob) for glob in left_out)] == []

@@ -271,7 +271,7 @@ class NeedsCallGraphError(EditError):
     Traceback (most recent call last):
     ramet.errors.NeedsCallGraphError: Cannot remove 'each/dense': it is called by the code of 'each', ...
       found:    a TimeDistributed, which has no call graph
-      fix: replace or wrap the layer instead, e.g. wrap it in a layer that does both.
+      fix: replace or wrap the layer instead, with unsaved=True if its class creates it; or change the class.
     """
 
 
@@ -465,7 +465,7 @@ class UnsafeFileError(ModelFileError):
     ...     model.save(path)
     ...     ramet.verify(path, path)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ramet.errors.UnsafeFileError: Cannot load 'model.keras': it is not known to be safe.
+    ramet.errors.UnsafeFileError: Cannot load 'model.keras': it is unsafe.
       found:    The file contains compiled Python code, a lambda.
       fix: look at ramet.scan(path); if you trust the file, ...
     """
@@ -557,8 +557,9 @@ class LostOnSaveWarning(RametWarning):
     """A model is saved whose config does not describe an edit, so the file will not contain it.
 
     Given by `model.save`, checkpoints, pickle and `to_json`, after an edit inside a class that creates its own layers:
-    one that `unsaved=True` allowed, or one of trainable flags or LoRA. `save_weights` and `export` lose nothing, so
-    they do not warn. Change the class itself, or apply the edit again after loading.
+    one that `unsaved=True` allowed, or one of trainable flags or LoRA. `save_weights` and `export` write no config, so
+    they do not warn. Change the class itself, or apply the edit again after loading. Merge LoRA before saving: Keras
+    writes merged weights into every file, and the low-rank matrices of a model that loads them are zero.
 
     >>> import warnings
     >>> import keras, ramet
@@ -572,7 +573,7 @@ class LostOnSaveWarning(RametWarning):
     Traceback (most recent call last):
     ramet.errors.LostOnSaveWarning: The config of 'attention' does not describe an edit, so a file will not keep it: ...
       lost: recreated from the config, its 'query' is trainable
-      fix: change the class itself, or save only the weights with save_weights().
+      fix: change the class itself, or save only the weights with save_weights() and load them into a model edited alike.
     """
 
 

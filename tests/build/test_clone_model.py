@@ -1120,7 +1120,7 @@ WRONG = {
         {},
         (
             "Cannot clone an object of class Dense: it is not a model.\n"
-            "  expected: a keras model\n"
+            "  expected: a Keras model\n"
             "  fix: pass a model; ramet.clone also takes layers, optimizers and metrics."
         ),
     ),
@@ -1129,7 +1129,7 @@ WRONG = {
         {},
         (
             "Cannot clone the class Two: it is not a model.\n"
-            "  expected: a keras model\n"
+            "  expected: a Keras model\n"
             "  fix: pass a model; ramet.clone also takes layers, optimizers and metrics."
         ),
     ),

@@ -61,7 +61,7 @@ def test_file_names_are_escaped(ramet, tmp_path, odd_name, command):
     [
         ("scan", "m.keras"),
         ("clone", "m.keras", "twin.keras"),
-        ("verify", "m.keras", "--backends", BACKEND),
+        ("verify", "m.keras", "--backends", "jax,tensorflow"),
         ("verify", "m.keras", "m.keras", "--backends", BACKEND, "--only", "structure"),
     ],
 )
@@ -124,14 +124,13 @@ def limited(request, monkeypatch, tmp_path, handle_interrupts):
 
 
 def test_command_that_computes_too_long_is_ended(limited):
-    before, threads = signal.getsignal(signal.SIGINT), threading.active_count()
+    before, threads = signal.getsignal(signal.SIGINT), set(threading.enumerate())
 
-    start = time.process_time()
-    with pytest.raises(OutOfBudgetError, match="more than 1 seconds of processor time"), limited():
+    with pytest.raises(OutOfBudgetError, match="more than 1 second of processor time"), limited():
         compute(60)
 
-    assert 0.9 < time.process_time() - start < 5
-    assert (signal.getsignal(signal.SIGINT), threading.active_count()) == (before, threads)
+    assert signal.getsignal(signal.SIGINT) == before
+    assert set(threading.enumerate()) <= threads
 
 
 def test_exception_for_time_is_raised_again_if_it_was_swallowed(limited):

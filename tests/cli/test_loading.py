@@ -209,6 +209,7 @@ def test_edit_without_a_match_is_refused(ramet, model, tmp_path):
 
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("Cannot find ")
+    assert "list the ops of the model with `ramet show`." in done.err
     assert not (tmp_path / "out.keras").exists()
 
 
@@ -237,7 +238,7 @@ def test_files_of_one_model_are_equal_despite_random_layers(ramet, model, tmp_pa
     done = ramet("verify", "model.keras", "twin.keras", "--skip", "training,gradients")
 
     assert done.code == 0, done.out
-    assert re.match(r"'net' is a twin of 'net': \d+ passed\n", done.out)
+    assert re.match(r"'net' matches 'net' in the checks that were chosen: \d+ passed\n", done.out)
 
 
 def test_different_files_fail_a_check(ramet, model, tmp_path):

@@ -101,6 +101,7 @@ def test_version_shows_a_free_threaded_python(ramet, monkeypatch, enabled):
 
 WRONG = {
     "misspelled command": (["shwo", "m.keras"], "  closest:  'show'\n"),
+    "option without dashes": (["version"], "  closest:  '--version'\n"),
     "missing file": (["show"], "the following arguments are required: file"),
     "unknown option": (
         ["show", "tiny.keras", "--jsn"],
@@ -269,3 +270,10 @@ def test_unsupported_characters_are_written_as_codes(spawn, tmp_path):
 
     assert done.code == 0
     assert done.out.startswith("m\\xf6del.keras: tiny")
+
+
+def test_current_folder_has_its_name_in_messages(ramet, tmp_path):
+    done = ramet("show", ".")
+
+    assert (done.code, done.out) == (3, "")
+    assert done.err.startswith(f"Cannot read '{tmp_path.name}': the folder contains no 'config.json'.")

@@ -34,7 +34,7 @@ def test_file_with_custom_classes_needs_trust(ramet, tmp_path):
 
     done = ramet("scan", "m.keras")
 
-    assert (done.code, done.out.split("\n")[0]) == (0, "m.keras: needs trust (1 trust)")
+    assert (done.code, done.out.split("\n")[0]) == (0, "m.keras: needs trust (1 finding)")
 
 
 def test_json_has_the_documented_fields(ramet, tmp_path):
@@ -59,6 +59,6 @@ def test_commands_that_load_refuse_an_unsafe_file(ramet, tmp_path, command):
 
     assert done.code == 1
     assert done.out == ""
-    assert done.err.startswith("Cannot load 'm.keras': it is not known to be safe.\n  found:    ")
+    assert done.err.startswith("Cannot load 'm.keras': it is unsafe.\n  found:    ")
     assert "--trust" in done.err
     assert not (tmp_path / "out.keras").exists()

@@ -1,5 +1,6 @@
 """The complete texts of all errors: a self-contained first line, what was expected or found, and a fix."""
 
+import collections
 import functools
 import io
 import pickle
@@ -517,12 +518,86 @@ def test_share_without_a_list_is_refused():
     )
 
 
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (
+            "body",
+            text(
+                "Cannot clone with share=['body']: share= takes the objects themselves.",
+                "found:    a name of class str",
+                "fix: pass the layer, for example model.get_layer('body').",
+            ),
+        ),
+        (
+            3,
+            text(
+                "Cannot clone with share=[3]: share= takes the objects themselves.",
+                "found:    a value of class int",
+                "fix: pass objects of the model.",
+            ),
+        ),
+    ],
+)
+def test_sharing_a_name_or_a_value_is_refused(value, message):
+    assert str(refused(net(), share=[value])) == message
+
+
+def test_sharing_a_layer_of_another_model_is_refused():
+    model = net()
+    twin = ramet.clone(model)
+
+    assert str(refused(twin, share=[model.get_layer("body")])) == text(
+        f"Cannot clone '{twin.name}' with share=: the layer 'body' is not part of it.",
+        "found:    a layer of class Dense, and another one of that name in the model",
+        "fix: pass layers of the model that is cloned, for example model.get_layer(...).",
+    )
+
+
+def _in_an_array(layer):
+    array = np.empty(1, object)
+    array[0] = layer
+    return array
+
+
+def _in_a_closure(layer):
+    return lambda: layer
+
+
+class _Slots:
+    __slots__ = ("layer",)
+
+    def __init__(self, layer):
+        self.layer = layer
+
+
+HOLDERS = {
+    "deque": lambda layer: collections.deque([layer]),
+    "tuple in a dict": lambda layer: {"parts": (layer,)},
+    "closure": _in_a_closure,
+    "partial": lambda layer: functools.partial(_in_a_closure, layer),
+    "weak reference": weakref.ref,
+    "array of objects": _in_an_array,
+    "slots": _Slots,
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_layer_can_be_shared_however_the_model_holds_it(holder):
+    model, layer = net(), layers.Dense(2, name="held")
+    model.helper = HOLDERS[holder](layer)
+
+    twin = ramet.clone(model, share=[layer])
+
+    assert twin.get_layer("body") is not model.get_layer("body")
+
+
 def test_register_copy_refuses_an_instance():
     with pytest.raises(ArgumentError) as caught:
         ramet.register_copy(3, "share")
 
     assert str(caught.value) == text(
-        "Cannot register 3: it is not a class.", "fix: pass the class, not an instance of it."
+        "Cannot register 3: it is not a class.", "fix: pass the class itself, not its name or an instance of it."
     )
 
 

@@ -149,7 +149,7 @@ def test_calls_of_a_subclassed_model_cannot_be_changed():
     assert str(error) == (
         "Cannot insert_after 'head': it is called by the code of the model itself, which cannot be changed.\n"
         "  found:    a Tree, which has no call graph\n"
-        "  fix: replace or wrap the layer instead, e.g. wrap it in a layer that does both."
+        "  fix: replace or wrap the layer instead, with unsaved=True if its class creates it; or change the class."
     )
 
 
@@ -162,7 +162,7 @@ def test_calls_inside_a_composite_layer_cannot_be_changed():
     assert str(error) == (
         "Cannot remove 'mha/query': it is called by the code of 'mha', which cannot be changed.\n"
         "  found:    a MultiHeadAttention, which has no call graph\n"
-        "  fix: replace or wrap the layer instead, e.g. wrap it in a layer that does both."
+        "  fix: replace or wrap the layer instead, with unsaved=True if its class creates it; or change the class."
     )
 
 
@@ -264,6 +264,20 @@ def test_object_that_is_not_an_edit_is_refused():
     )
 
 
+def test_class_of_an_edit_is_refused():
+    with pytest.raises(
+        errors.ArgumentError, match="Cannot edit with the class freeze: it is not an edit until it is called"
+    ):
+        ramet.edit(small(), e.freeze)
+
+
+def test_file_is_refused_with_the_way_to_load_it():
+    with pytest.raises(errors.NotAModelError) as caught:
+        ramet.edit("model.keras", e.freeze())
+
+    assert caught.value.fix == "load the file first, or use the command `ramet edit`."
+
+
 def test_object_that_is_not_a_model_is_refused():
     with pytest.raises(errors.NotAModelError) as caught:
         ramet.edit(keras.optimizers.SGD(), e.freeze())
@@ -285,7 +299,7 @@ def test_function_that_returns_no_layer_is_refused(layer, reason, found):
 
     assert str(error) == (
         f"Cannot put a layer at 'act': {reason}.\n"
-        "  expected: a function that takes the old layer and returns a new one\n"
+        "  expected: a layer, or a function that takes the old layer and returns a new one\n"
         f"  found:    {found}\n"
         "  fix: pass a function that returns a layer, e.g. lambda old: keras.layers.Activation('gelu')."
     )

@@ -162,7 +162,7 @@ def test_unknown_call_is_refused():
     assert str(caught.value) == (
         "Cannot insert_after at call 3 of 'shared': there is no such call.\n"
         "  closest:  'shared', 'shared#2'\n"
-        "  fix: pass numbers from 1 on, or ids of calls."
+        "  fix: pass numbers, counted from 1, or ids of calls."
     )
 
 

@@ -259,6 +259,20 @@ def test_reason_is_given_if_no_layer_supports_lora(layer, reason):
     assert reason in caught.value.found
 
 
+def test_layer_that_has_lora_already_must_be_merged_first():
+    x = keras.Input((4,), name="x")
+    tuned = ramet.edit(keras.Model(x, layers.Dense(3, name="d")(x)), e.lora("d"))
+
+    with pytest.raises(EditError, match="no matching layer supports it") as caught:
+        ramet.edit(tuned, e.lora("d"))
+    again = ramet.edit(ramet.edit(tuned, e.merge_lora()), e.lora("d"))
+
+    assert caught.value.fix == (
+        "merge it first, ramet.edit(ramet.edit(model, e.merge_lora()), e.lora(...)), or select other layers."
+    )
+    assert again.get_layer("d").lora_enabled
+
+
 def test_float8_layers_have_no_lora():
     model = attention()
     model.get_layer("head").quantize("float8")
@@ -427,8 +441,9 @@ def test_plan_and_save_warn_if_a_class_loses_lora(freeze_rest, tmp_path):
     for variable in new.get_layer("encoder").get_layer("block_0").variables:
         if "lora" in variable.name:
             variable.assign(variable + 0.1)
-    with pytest.warns(ramet.errors.LostOnSaveWarning, match="its 'block_0' has merged weights and no LoRA"):
+    with pytest.warns(ramet.errors.LostOnSaveWarning, match="its 'block_0' has merged weights and no LoRA") as caught:
         new.save(tmp_path / "new.keras")
+    assert "fix: merge LoRA before saving" in str(caught[0].message)
     loaded = keras.saving.load_model(tmp_path / "new.keras", compile=False)
 
     assert any("does not keep LoRA inside 'encoder', which creates its layers itself" in note for note in notes)

@@ -224,6 +224,13 @@ def test_error_about_a_value_shows_what_was_expected_and_found():
     )
 
 
+def test_invalid_toml_is_located():
+    assert str(error_of("name = slim\n")) == (
+        "Cannot read recipe:1:8: invalid TOML (Invalid value).\n"
+        "  fix: correct it: texts are in quotes, and each edit begins with [[edit]]."
+    )
+
+
 def test_unknown_key_at_the_top_is_explained():
     assert str(error_of("edits = 3\n")) == (
         "Cannot read key 'edits' in the recipe: unknown key.\n"
@@ -370,14 +377,16 @@ def test_unreadable_files_are_refused(tmp_path):
     with pytest.raises(RecipeError, match="there is no such file") as missing:
         read_recipe(tmp_path / "slm.toml")
     assert missing.value.closest == ("slim.toml",)
+    assert missing.value.fix == "pass the path of a TOML file."
     with pytest.raises(RecipeError, match=r"Cannot read latin.toml:2:5: the file is not UTF-8"):
         read_recipe(tmp_path / "latin.toml")
     with pytest.raises(RecipeError, match="too large"):
         read_recipe(tmp_path / "large.toml")
     with pytest.raises(RecipeError, match="Cannot read"):
         read_recipe(tmp_path)
-    with pytest.raises(RecipeError, match="Cannot read"):
+    with pytest.raises(RecipeError, match="Cannot read") as text:
         read_recipe("a\0b")
+    assert text.value.fix == "pass the path of a TOML file, or the text of a recipe."
 
 
 def test_endless_nesting_and_numbers_are_refused():

@@ -170,5 +170,5 @@ def test_invalid_number_of_classes_is_refused(classes):
         ramet.edit(classifier(3), e.swap_head(classes))
 
     assert str(caught.value) == (
-        f"Cannot swap the head for {classes!r} classes: not a positive number.\n  fix: pass an int from 1 on."
+        f"Cannot swap the head for {classes!r} classes: not a positive number.\n  fix: pass a positive integer."
     )

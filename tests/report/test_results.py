@@ -102,7 +102,7 @@ def test_reprs_summarize(results):
     report = ramet.verify(model, ramet.clone(model), only=["structure", "state"], progress=False)
 
     assert repr(plan) == "<Plan for 'net': 2 edits, 2 ops touched>"
-    assert repr(report) == "<Report 'net' is a twin of 'net': 2 passed>"
+    assert repr(report) == "<Report 'net' matches 'net' in the checks that were chosen: 2 passed>"
     assert repr(results["Report that failed"]["state"]).startswith("<Check 'state': failed, ")
     assert repr(ramet.select(model, "hidden")) == "<Selection named('hidden'): 1 of 3 ops, 20 parameters>"
     assert repr(ramet.select(model, "hidden")[0]) == "<Match 'hidden': Dense, 20 parameters>"

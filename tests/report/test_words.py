@@ -54,7 +54,7 @@ def test_numbers_agree_with_their_nouns(number: int, word: str, words: str | Non
             "an",
             "Activation EinsumDense InputLayer Add Embedding UpSampling2D ELU LSTM LSTMCell RNN STFTSpectrogram MLPBlock",
         ),
-        ("an", "int object _Inner"),
+        ("an", "int object _Inner ndarray"),
         ("a", "Dense GRU ReLU PReLU MultiHeadAttention UnitNormalization UNet NASNet MyLayer OneHot Euclidean list"),
     ],
 )

@@ -39,16 +39,8 @@ class Live:
             ("decoder/attention/query",),
             "write one of these paths, or list all with print(ramet.capture(model)).",
         ),
-        (
-            of_class("dense"),
-            ("encoder/d", "decoder/attention/query", "decoder/attention/key"),
-            "write one of the closest classes: 'Dense'.",
-        ),
-        (
-            of_class("keras.layers.Tied2"),
-            ("decoder/out",),
-            "write one of the closest classes: 'Tied'.",
-        ),
+        (of_class("dense"), ("Dense",), "write one of these classes."),
+        (of_class("keras.layers.Tied2"), ("Tied",), "write one of these classes."),
         (reads(named("Query")), ("decoder/attention/query",), "use the same upper and lower case as the model."),
         (Live(), (), "pass a layer of this model (not of its twin), or its path as a string."),
         (named("zzzzzz"), (), "list the ops of the model with print(ramet.capture(model))."),

@@ -47,16 +47,43 @@ def test_file_gives_the_same_outputs_on_installed_backends(saved):
     assert report["torch"].summary == "6 outputs are as on jax, within the tolerance"
 
 
-def test_missing_backend_is_not_run(saved, monkeypatch):
-    monkeypatch.setattr(across, "_run", lambda path, name, *_: f"{name} is not installed")
+@pytest.fixture
+def all_installed(monkeypatch):
+    monkeypatch.setattr(across, "_is_installed", lambda name: True)
 
-    report = verify(saved[1], backends=["jax", "tensorflow"])
+
+def test_missing_backend_is_refused(saved, monkeypatch):
+    monkeypatch.setattr(across, "_is_installed", "jax".__eq__)
+
+    with pytest.raises(ramet.errors.ArgumentError, match="the backend 'torch': it is not installed"):
+        verify(saved[1], backends=["jax", "torch"])
+
+
+def test_backend_that_cannot_run_the_file_fails(saved, monkeypatch, all_installed):
+    def run(path, name, *_):
+        return "ValueError: no kernel for this" if name == "torch" else {"outputs": [np.ones(2, "float32")]}
+
+    monkeypatch.setattr(across, "_run", run)
+
+    report = verify(saved[1], backends=["jax", "torch"])
 
     assert not report.ok
-    assert [check.reason for check in report] == ["jax is not installed", "tensorflow is not installed"]
+    assert [check.outcome for check in report] == ["passed", "failed"]
+    assert report["torch"].summary == "the file cannot be run: ValueError: no kernel for this"
+    assert repr(report) == "<Report 'net.keras' does not give the same outputs on every backend: 1 passed, 1 failed>"
+    with pytest.raises(
+        ramet.errors.VerifyError, match=r"Cannot accept 'net\.keras' on every backend: 1 of 2 checks failed"
+    ):
+        report.raise_if_failed()
 
 
-def test_different_outputs_on_a_backend_fail(saved, monkeypatch):
+@pytest.mark.parametrize("backends", [["jax"], ["jax", "jax"], []])
+def test_outputs_need_two_backends(saved, all_installed, backends):
+    with pytest.raises(ramet.errors.ArgumentError, match="outputs are compared between backends"):
+        verify(saved[1], backends=backends)
+
+
+def test_different_outputs_on_a_backend_fail(saved, monkeypatch, all_installed):
     numbers = {"jax": 1.0, "torch": 1.001}
     monkeypatch.setattr(across, "_run", lambda path, name, *_: {"outputs": [np.array([numbers[name], 2], "float32")]})
 
@@ -64,13 +91,17 @@ def test_different_outputs_on_a_backend_fail(saved, monkeypatch):
 
     assert [check.outcome for check in strict] == ["passed", "failed"]
     assert loose.ok
+    assert repr(loose) == "<Report 'net.keras' gives the same outputs on every backend: 2 passed>"
 
 
 @pytest.mark.parametrize(
     ("model", "backends", "text"),
-    [("missing.keras", ["jax"], "the file does not exist"), ("missing.keras", ["numpy"], "does not support it")],
+    [
+        ("missing.keras", ["jax", "torch"], "the file does not exist"),
+        ("missing.keras", ["numpy"], "does not support it"),
+    ],
 )
-def test_missing_file_or_unknown_backend_is_refused(model, backends, text):
+def test_missing_file_or_unknown_backend_is_refused(model, backends, text, all_installed):
     with pytest.raises(ramet.errors.ArgumentError, match=text):
         verify(model, backends=backends)
 

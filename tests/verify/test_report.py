@@ -60,6 +60,7 @@ def test_json_has_a_version_and_every_part():
     assert data == {
         "ramet": "verify",
         "version": 1,
+        "proves": "twin",
         "ok": False,
         "model": "net",
         "twin": "other",

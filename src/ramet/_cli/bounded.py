@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 
 from ramet._files import Limits
-from ramet._report import escape
+from ramet._report import count, escape
 from ramet.errors import OutOfBudgetError
 
 _FIX = "treat the file as broken or hostile; if you trust it, read it in Python with ramet's functions."
@@ -44,7 +44,7 @@ def bounded(paths: Sequence[Path]) -> Iterator[None]:
         # Inside a library that does not expect an exception, Python raises a SystemError instead.
         if isinstance(error, SystemError) and not isinstance(error.__cause__, _OutOfTime):
             raise
-        needed = f"{allowed.seconds:,} seconds of processor time"
+        needed = f"{count(allowed.seconds, 'second')} of processor time"
     except MemoryError:
         needed = f"{allowed.memory:,} bytes of memory"
     else:

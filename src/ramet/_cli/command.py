@@ -84,7 +84,9 @@ def comma_list(text: str) -> list[str]:
 def add_backend(parser: argparse._ActionsContainer) -> None:
     """Add `--backend`."""
     parser.add_argument(
-        "--backend", choices=BACKENDS, help="the backend of Keras; default: as set by KERAS_BACKEND or keras.json"
+        "--backend",
+        choices=BACKENDS,
+        help="the backend of Keras; default: as set by KERAS_BACKEND or keras.json, or one that is installed",
     )
 
 

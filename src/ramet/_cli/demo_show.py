@@ -55,7 +55,7 @@ def real_model() -> Any:
         layer.trainable = False
     model.compile(keras.optimizers.Adam(1e-3), "sparse_categorical_crossentropy", metrics=["accuracy"])
     random = np.random.default_rng(1)
-    images, labels = random.normal(size=(8, 32, 32, 3)).astype("float32"), random.integers(0, 10, 8)
+    images, labels = random.normal(size=(8, 32, 32, 3)).astype("float32"), random.integers(0, 10, 8).astype("int32")
     model.fit(images, labels, batch_size=4, verbose=0)
     return model
 

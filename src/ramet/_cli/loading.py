@@ -150,8 +150,13 @@ def checked(paths: Sequence[Path], options: argparse.Namespace) -> Iterator[list
                 continue
             if not options.trust:
                 classes = all(one.kind in ("class", "function") and one.severity == "trust" for one in findings)
-                how = "pass the module that defines it with --import, or " if classes else ""
-                fix = f"run `ramet scan {escape(path.name)}`; then {how}load the file anyway with --trust."
+                them = "it" if len(findings) == 1 else "them"
+                how = (
+                    f"pass the module that defines {them} with --import"
+                    if classes
+                    else "pass --trust if you trust its author"
+                )
+                fix = f"run `ramet scan {escape(path.name)}`, then {how}."
                 raise unsafe_file(path, findings, fix)
             trusted = [f"{finding.what} ({finding.path or finding.place})" for finding in findings]
             print_message(f"trusted: {joined(trusted, 1)}")

@@ -152,7 +152,7 @@ def _run(given: list[str]) -> int:
 def _report_error(error: Exception) -> ExitCode:
     """Print an error as a sentence, and return the exit code."""
     if isinstance(error, RametError):
-        print_message(str(error))
+        print_message(str(error).replace("print(ramet.capture(model))", "`ramet show`"))
         if isinstance(error, UnsafeFileError):
             return ExitCode.DIFFERENT
         return ExitCode.FILE if isinstance(error, ModelFileError | RecipeError | FormatError) else ExitCode.USAGE
@@ -177,7 +177,8 @@ def _check_command(arguments: Sequence[str]) -> None:
     if not word or word.startswith("-") or word in names:
         return
     print_message(f"ramet: Cannot run '{escape(word)}': there is no such command.")
-    close = difflib.get_close_matches(word, names, n=1)
+    options = [option for option in (f"--{word}",) if option in build_parser()._option_string_actions]
+    close = options or difflib.get_close_matches(word, names, n=1)
     if close:
         print_message(f"  closest:  '{close[0]}'")
     print_message("  fix: see `ramet --help` for all commands.")

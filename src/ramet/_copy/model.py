@@ -12,18 +12,21 @@ import gc
 import inspect
 import os
 import time
+import types
+import weakref
 from collections.abc import Iterable
 from typing import Any
 
 import keras
 import numpy as np
 
+from ramet._copy.atoms import is_from_library
 from ramet._copy.copier import Copier
 from ramet._copy.finish import finish, rename, reseed
 from ramet._copy.functions import wrongly_shared
 from ramet._copy.refusal import RefusalError, ValuesChangedError, explain
 from ramet._copy.rules import rule_for
-from ramet._copy.shared_globals import warn_about_globals
+from ramet._copy.shared_globals import names_read, warn_about_globals
 from ramet._copy.stdlib_rules import premature_references
 from ramet._copy.values import check_unchanged, copy_values, values_keep_changing
 from ramet._keras import check_version, expand_shared, names, pause_collector, structure
@@ -53,6 +56,7 @@ def copy_model(
     _check_name(name, target)
     _check_seed(seed)
     shared = expand_shared(share, "clone", roots)
+    _check_shared(shared, roots)
     with pause_collector():
         copier = _walk_until_consistent(roots, shared, compile=compile, replace=replace or {})
         twins = [copier.copy(root) for root in roots]
@@ -206,3 +210,54 @@ def _check_seed(seed: Any) -> None:
             found=f"a {type(seed).__name__}",
             fix="pass an int, or omit seed= to keep the random state.",
         )
+
+
+def _check_shared(share: list[Any], roots: list[Any]) -> None:
+    """Raise an error for a layer in `share=` that the models do not use, such as one of another twin.
+
+    Everything that can hold a layer is searched, so that none is refused wrongly: more than the walk copies.
+    """
+    missing = {id(one): one for one in share if isinstance(one, keras.Operation)}
+    for root in roots:
+        for layer in structure.layer_tree(root) if missing and isinstance(root, keras.Operation) else ():
+            missing.pop(id(layer), None)
+    waiting = list(roots) if missing else []
+    seen = set(map(id, waiting))
+    while waiting and missing:
+        for part in _held_by(waiting.pop()):
+            if id(part) not in seen:
+                seen.add(id(part))
+                missing.pop(id(part), None)
+                waiting.append(part)
+    if not missing:
+        return
+    layer = next(iter(missing.values()))
+    name = structure.name_of(layer)
+    names = {
+        structure.name_of(one)
+        for root in roots
+        if isinstance(root, keras.Operation)
+        for one in structure.layer_tree(root)
+    }
+    raise ArgumentError(
+        f"Cannot clone '{roots[0].name}' with share=: the layer '{name}' is not part of it.",
+        found=f"a layer of class {type(layer).__name__}"
+        + (", and another one of that name in the model" if name in names else ""),
+        fix="pass layers of the model that is cloned, for example model.get_layer(...).",
+    )
+
+
+def _held_by(value: Any) -> Iterable[Any]:
+    """Return everything that an object refers to; of classes and functions, only what is the user's."""
+    if isinstance(value, types.ModuleType | types.FrameType):
+        return ()
+    if isinstance(value, type):
+        return () if is_from_library(value) else vars(value).values()
+    if isinstance(value, types.FunctionType):
+        read = [value.__globals__.get(name) for name in names_read(value.__code__)]
+        return [*read, value.__closure__, value.__defaults__, value.__kwdefaults__, value.__dict__]
+    if isinstance(value, weakref.ReferenceType):
+        return (value(),)
+    if isinstance(value, np.ndarray):  # says nothing to the garbage collector
+        return value.ravel().tolist() if value.dtype.hasobject else ()
+    return gc.get_referents(value)

@@ -52,7 +52,8 @@ def register_copy(cls: type, how: str | CopyFunction) -> None:
     """
     if not isinstance(cls, type):
         raise ArgumentError(
-            f"Cannot register {cls!r}: it is not a class.", fix="pass the class, not an instance of it."
+            f"Cannot register {cls!r}: it is not a class.",
+            fix="pass the class itself, not its name or an instance of it.",
         )
     rule: CopyRule
     choice: Any = how  # may be anything, even an array, whose comparison has no truth value

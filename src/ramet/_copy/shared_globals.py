@@ -42,7 +42,7 @@ def _globals(copier: Copier) -> Iterator[tuple[str, Any, str]]:
         "To give the twin its own, make it an attribute of the layer or a default argument of the function."
     )
     for function in _functions(copier):
-        for name in _names_read(function.__code__):
+        for name in names_read(function.__code__):
             what = f"The function '{function.__qualname__}' reads the global '{name}', a {{kind}} that holds variables."
             yield what, function.__globals__.get(name), advice
 
@@ -104,7 +104,7 @@ def _classes(copier: Copier) -> list[type]:
     return [cls for cls in found if not is_from_library(cls)]
 
 
-def _names_read(code: types.CodeType) -> list[str]:
+def names_read(code: types.CodeType) -> list[str]:
     """Return the global names that a function and the functions nested in it read; attribute names are left out."""
     names: dict[str, None] = {}
     waiting = [code]

@@ -133,7 +133,7 @@ def check_direction(rankdir: object, columns: object) -> None:
         raise ArgumentError(
             f"Cannot draw with rankdir={rankdir!r}.",
             expected="'TB', from top to bottom, or 'LR', from left to right",
-            fix="pass rankdir='LR'.",
+            fix="pass rankdir='TB' or rankdir='LR'.",
         )
     if isinstance(columns, bool) or not isinstance(columns, Integral) or columns < 1:
         raise ArgumentError(

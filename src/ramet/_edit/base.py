@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import copy
 import inspect
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
@@ -175,8 +176,10 @@ def as_edits(given: Iterable[Any]) -> tuple[Edit, ...]:
         elif hasattr(item, "edits") and not isinstance(item, type):
             waiting.extend(reversed(item.edits))
         else:
+            is_class = isinstance(item, type) and issubclass(item, Edit)
+            what = f"the class {item.kind}" if is_class else f"an object of class {type(item).__name__}"
             raise ArgumentError(
-                f"Cannot edit with an object of class {type(item).__name__}: it is not an edit.",
+                f"Cannot edit with {what}: it is not an edit{' until it is called' if is_class else ''}.",
                 expected="edits from ramet.edits, or a recipe",
                 fix="from ramet import edits as e, then for example e.freeze('encoder').",
             )
@@ -190,7 +193,7 @@ def is_integer(value: Any) -> bool:
 
 def described(error: BaseException) -> str:
     """Return an error that a user's class raised, in one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    return f"{type(error).__name__}: {textwrap.shorten(str(error), 200, placeholder=' ...')}"
 
 
 def called(function: Callable[[Any], Any], argument: Any) -> Any:

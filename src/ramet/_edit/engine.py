@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
@@ -135,10 +136,11 @@ def apply_alone(step: Step, model: Any) -> EditSession:
 
 def _checked(model: Any, edits: Any) -> tuple[Edit, ...]:
     if not isinstance(model, keras.Layer):
+        is_file = isinstance(model, str | os.PathLike)
         raise NotAModelError(
             f"Cannot edit an object of class {type(model).__name__}: it is not a model or layer.",
             expected="a Keras model, or a layer",
-            fix="pass a model or a layer.",
+            fix="load the file first, or use the command `ramet edit`." if is_file else "pass a model or a layer.",
         )
     return as_edits(edits)
 

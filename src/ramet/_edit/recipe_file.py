@@ -26,6 +26,7 @@ _DEEPEST = 50
 _LONGEST = 300
 # A key with that many dots. `tomllib` needs time and memory that grow with the square of their number.
 _LONG_KEY = re.compile(rf"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{_DEEPEST}}}""")
+_MEND = "correct it: texts are in quotes, and each edit begins with [[edit]]."
 _POSITION = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
@@ -81,7 +82,7 @@ def read_text(source: str | os.PathLike[str]) -> tuple[str, str, str]:
         raise RecipeError(
             f"Cannot read '{escape(str(source))}': {reason}.",
             closest=_similar_files(path) if missing else (),
-            fix="pass the path of a TOML file, or the text of a recipe.",
+            fix=f"pass the path of a TOML file{', or the text of a recipe' if isinstance(source, str) else ''}.",
             path=str(source),
         ) from error
     if size > _LARGEST:
@@ -128,11 +129,11 @@ def parse_recipe(text: str, file: str) -> dict[str, Any]:
         found = _POSITION.search(message)
         line, column = (found[1], found[2]) if found is not None and found[1] else _end_of(text)
         reason = _POSITION.sub("", message)
-        raise recipe_error(f"{file}:{line}:{column}", f"invalid TOML ({reason})") from None
+        raise recipe_error(f"{file}:{line}:{column}", f"invalid TOML ({reason})", fix=_MEND) from None
     except RecursionError:
         raise _too_deep(file) from None
     except ValueError as error:  # a number with thousands of digits
-        raise recipe_error(RecipeLocation(file), f"invalid TOML ({error})") from None
+        raise recipe_error(RecipeLocation(file), f"invalid TOML ({error})", fix=_MEND) from None
     level: list[Any] = [data]
     for _ in range(_DEEPEST):
         level = [

@@ -28,8 +28,6 @@ from ramet._keras import (
 )
 from ramet._report import with_article
 
-NO_LORA = "has merged weights and no LoRA"
-
 
 @dataclass(frozen=True)
 class Difference:
@@ -105,7 +103,7 @@ def _differences(op: Any, again: Any, *, skip_own_config: bool) -> Iterator[Diff
             word = "trainable" if any(trained_again) else "frozen"
             flags.append(Difference(path, f"'{_name(ours)}' is {word}", str(trained), is_flag=True))
         if lora.is_enabled(ours) and getattr(theirs, "lora_rank", None) is None:
-            flags.insert(0, Difference(path, f"'{_name(ours)}' {NO_LORA}", str(ours.lora_rank), is_flag=True))
+            flags.insert(0, Difference(path, f"'{_name(ours)}' {lora.LOST}", str(ours.lora_rank), is_flag=True))
         parts, others = structure.ops_inside(ours), structure.ops_inside(theirs)
         for place, part in enumerate(parts):
             where = f"{path}/{_name(part)}".lstrip("/")

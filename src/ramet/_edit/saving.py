@@ -21,7 +21,7 @@ import keras
 
 from ramet._edit.base import described
 from ramet._edit.patch import is_same_setting
-from ramet._edit.round_trip import NO_LORA, Difference, RoundTrip, canonical, round_trip
+from ramet._edit.round_trip import Difference, RoundTrip, canonical, round_trip
 from ramet._edit.session import EditSession, inside_first
 from ramet._keras import (
     exchange,
@@ -29,6 +29,7 @@ from ramet._keras import (
     is_marked_lossy,
     keep_name_counters,
     layers,
+    lora,
     mark_lossy,
     marked_losses,
     overridden_methods,
@@ -147,7 +148,7 @@ class _Case:
         lost = now.lost(self.before, flags=True) if now.error is None else []
         if lost:
             mark_lossy(self.op, list(dict.fromkeys([*marked_losses(self.op), *_sentences(lost)])))
-        flags = [one.path or structure.name_of(self.op) for one in lost if not one.what.endswith(NO_LORA)]
+        flags = [one.path or structure.name_of(self.op) for one in lost if not one.what.endswith(lora.LOST)]
         if flags:  # `lora` notes the others
             names = f"{type(self.op).__name__} creates its own parts ({listed(flags)})"
             self.notes.append(f"does not save these flags: {names}.")

@@ -181,7 +181,7 @@ class EditSession:
         raise NeedsCallGraphError(
             f"Cannot {kind} '{candidate.path}': it is called by the code of {caller}, which cannot be changed.",
             found=f"{with_article(type(holder).__name__)}, which has no call graph",
-            fix="replace or wrap the layer instead, e.g. wrap it in a layer that does both.",
+            fix="replace or wrap the layer instead, with unsaved=True if its class creates it; or change the class.",
             path=candidate.path,
         )
 

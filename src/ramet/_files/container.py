@@ -146,6 +146,12 @@ class Container:
             raise cannot_read(name, f"{error.strerror}", ModelFileError) from None
 
 
+def path_with_name(path: str | os.PathLike[str]) -> Path:
+    """Return a path that ends in a name, which messages show: `.` and `..` are written out."""
+    found = Path(path)
+    return found if found.name not in ("", "..") else found.resolve()
+
+
 def check_readable(path: Path) -> os.stat_result:
     """Return the status of a regular file or folder; refuse anything else: reading a pipe or a device would never end."""
     try:
@@ -162,6 +168,7 @@ def check_readable(path: Path) -> os.stat_result:
 @contextlib.contextmanager
 def private_copy(path: Path) -> Iterator[Path]:
     """Yield a copy of a file or folder, with the same name, in a private folder: the scanned file is the loaded file."""
+    path = path_with_name(path)
     check_readable(path)
     # After an error, a file in it may still be open, and Windows deletes no open file; that error matters more.
     with tempfile.TemporaryDirectory(prefix="ramet-", ignore_cleanup_errors=True) as folder:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, Self, TypeAlias
 
 from ramet._files.assembly import AssembledModel, assemble
-from ramet._files.container import CONFIG, METADATA, Entry
+from ramet._files.container import CONFIG, METADATA, Entry, path_with_name
 from ramet._files.draft import WeightTree
 from ramet._files.formats import WeightsReader, open_file
 from ramet._files.json_data import Json, misfit, read_json
@@ -43,7 +43,7 @@ def open_model_file(path: str | os.PathLike[str], limits: Limits | None = None, 
         ModelFileError: There is no such file, or it is broken, or not a model.
         HostileFileError: It exceeds a limit, or breaks a rule that every file written by Keras keeps.
     """
-    return ModelFile(Path(path), limits or Limits(), isolated=isolated)
+    return ModelFile(path_with_name(path), limits or Limits(), isolated=isolated)
 
 
 class ModelFile:

@@ -13,7 +13,7 @@ from typing import Any
 
 import keras
 
-from ramet._keras import layers
+from ramet._keras import layers, lora
 from ramet._keras.structure import ops_inside, reachable
 from ramet._report import joined
 from ramet.errors import LostOnSaveWarning, listed
@@ -149,12 +149,17 @@ def _warn(owner: Any, lost: tuple[str, ...]) -> None:
         frame = frame.f_back
     losses = [one.rpartition("from its config, ")[2] for one in lost]
     summary = joined(losses, 3, "; ")
+    fix = (
+        "change the class itself, or save only the weights with save_weights() and load them into a model edited alike."
+    )
+    if any(one.endswith(lora.LOST) for one in lost):  # every file of Keras has the merged weights
+        fix = "merge LoRA before saving, ramet.edit(model, ramet.edits.merge_lora()), and add it again after loading."
     # With a separate registry, because Python would show the same text from the same line only once.
     warnings.warn_explicit(
         f"The config of {listed([str(owner.name)])} does not describe an edit, so a file will not keep it: "
         f"{type(owner).__name__} creates its parts itself.\n"
         f"  lost: recreated from the config, {summary}\n"
-        "  fix: change the class itself, or save only the weights with save_weights().",
+        f"  fix: {fix}",
         LostOnSaveWarning,
         filename=frame.f_code.co_filename,
         lineno=frame.f_lineno,

@@ -15,6 +15,8 @@ from ramet._keras.tensors import wide
 
 # `lora_kernel_a` and `lora_kernel_b` update `_kernel`, `lora_embeddings_a` and its partner `_embeddings`.
 _PREFIX, _SIDES = "lora_", ("_a", "_b")
+# How a file that does not describe LoRA differs from the model: Keras merges the update into the weights when it saves.
+LOST = "has merged weights and no LoRA"
 _CLASSES = (layers.Dense, layers.EinsumDense, layers.Embedding, layers.Conv1D, layers.Conv2D, layers.Conv3D)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import keras
 
 from ramet._keras import calls, names
-from ramet.errors import ArgumentError
+from ramet.errors import ArgumentError, shown
 
 
 def name_of(op: Any) -> str:
@@ -314,6 +314,16 @@ def expand_shared(share: Any, verb: str, roots: Iterable[Any]) -> list[Any]:
             fix="pass share=[...], even for one object.",
         )
     given, cloned = list(share), set(map(id, roots))
+    for value in given:
+        if isinstance(value, str | bytes | int | float | complex):
+            is_name = isinstance(value, str)
+            raise ArgumentError(
+                f"Cannot {verb} with share={shown([value])}: share= takes the objects themselves.",
+                found=f"{'a name' if is_name else 'a value'} of class {type(value).__name__}",
+                fix=f"pass the layer, for example model.get_layer({value!r})."
+                if is_name
+                else "pass objects of the model.",
+            )
     for whole in list(given):
         parts = list(_parts(whole))
         if cloned.isdisjoint(map(id, parts)):

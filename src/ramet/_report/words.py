@@ -11,8 +11,9 @@ T = TypeVar("T")
 
 # Words that start with a vowel and sound like "you" or "one": Unit, UNet, Euclidean, OneHot.
 _CONSONANT_SOUND = re.compile(r"(?i:u[^aeiou][aeiou]|eu)|[Oo]ne(?![a-z])")
-# Capitals without a vowel are spelled out: LSTM, RNNCell (but PReLU is a word). These start with a vowel, such as "el".
-_SPELLED_WITH_VOWEL = re.compile(r"[FHLMNRSX][B-DF-HJ-NP-TV-Z]+(?![a-z])")
+# Capitals without a vowel are spelled out: LSTM, RNNCell (but PReLU is a word), and so is the "nd" of ndarray. These start with a
+# vowel, such as "el".
+_SPELLED_WITH_VOWEL = re.compile(r"[FHLMNRSX][B-DF-HJ-NP-TV-Z]+(?![a-z])|ndarray")
 
 
 def escape(text: str) -> str:

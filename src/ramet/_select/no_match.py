@@ -14,7 +14,7 @@ from ramet._select.criteria import glob_test
 from ramet._select.search import Search
 from ramet._select.selection import Selection, code_of, select_in
 from ramet._select.selector import And, Exactly, Named, OfClass, Selector
-from ramet.errors import NoMatchError, listed
+from ramet.errors import NoMatchError
 
 # Number of names compared in search of the closest, and of parts of a selector examined: enough to help, and quick.
 _COMPARED = 5_000
@@ -22,7 +22,7 @@ _PARTS = 20
 _NEAR = 3
 
 
-_Hint: TypeAlias = tuple[tuple[str, ...], str]  # the closest paths, and a fix
+_Hint: TypeAlias = tuple[tuple[str, ...], str]  # the closest paths or classes, and a fix
 
 
 def require(selector: object, graph: Graph, live: Mapping[str, Any] | None = None) -> Selection:
@@ -122,14 +122,11 @@ def _nearest(glob: str, catalog: Catalog) -> tuple[str, ...]:
 
 
 def _class_hint(part: OfClass, catalog: Catalog) -> _Hint | None:
-    """Return the paths of the ops whose class has the most similar name."""
-    paths: dict[str, list[str]] = {}
-    for candidate in catalog.candidates:
-        paths.setdefault(candidate.op.class_name, []).append(candidate.path)
-    lower = {name.lower(): name for name in paths}
+    """Return the classes in the model with the most similar names."""
+    lower = {candidate.op.class_name.lower(): candidate.op.class_name for candidate in catalog.candidates}
     for item in part.classes[:_PARTS]:
         wanted = (item if isinstance(item, str) else item.__name__).replace(">", ".").rpartition(".")[2]
         near = [lower[name] for name in difflib.get_close_matches(wanted.lower(), lower, n=_NEAR)]
         if near:
-            return tuple(paths[near[0]]), f"write one of the closest classes: {listed(near)}."
+            return tuple(near), "write one of these classes."
     return None

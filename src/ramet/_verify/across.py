@@ -36,7 +36,7 @@ _WORKER = ("from ramet._verify import run_worker; run_worker()",)
 
 
 def check_backends(path: Path, backends: list[str]) -> None:
-    """Raise an error if a backend is unknown or the file does not exist."""
+    """Raise an error if a backend is unknown or not installed, if there is only one, or if the file does not exist."""
     for name in backends:
         if name not in BACKENDS:
             raise ArgumentError(
@@ -44,8 +44,23 @@ def check_backends(path: Path, backends: list[str]) -> None:
                 expected=", ".join(BACKENDS),
                 fix="use these names.",
             )
+        if not _is_installed(name):
+            raise ArgumentError(
+                f"Cannot verify on the backend {name!r}: it is not installed.",
+                fix=f"pip install {name}, or leave it out.",
+            )
+    if len(set(backends)) < 2:
+        raise ArgumentError(
+            f"Cannot verify one file on {', '.join(backends) or 'no backend'}: outputs are compared between backends.",
+            expected="at least two of them",
+            fix="name another backend, or pass two models.",
+        )
     if not path.is_file():
         raise ArgumentError(f"Cannot verify '{path}': the file does not exist.", fix="save the model there first.")
+
+
+def _is_installed(backend: str) -> bool:
+    return importlib.util.find_spec(backend) is not None
 
 
 def verify_across(
@@ -53,7 +68,7 @@ def verify_across(
 ) -> Report:
     """Compare each backend with the first one that could run, and return a report with a check for each.
 
-    The tolerance None is the default of each dtype. `worker` is Python code that calls `run_worker`, and further arguments.
+    A backend that cannot load or run the file is a failed check: elsewhere, the file works. The tolerance None is the default of each dtype. `worker` is Python code that calls `run_worker`, and further arguments.
     """
     check_backends(path, backends)
     tolerance = TOLERANCE if tolerance is None else tolerance
@@ -64,7 +79,7 @@ def verify_across(
         for name in backends:
             outputs = _run(path, name, inputs, Path(folder) / f"{name}.npz", seed, worker)
             if isinstance(outputs, str):
-                checks.append(Check(name, "not run", reason=outputs))
+                checks.append(Check(name, "failed", summary=f"the file cannot be run: {outputs}"))
             elif first is None:
                 first = name, outputs
                 summary = f"{len(outputs)} outputs, with which the other backends are compared"
@@ -77,15 +92,13 @@ def verify_across(
     with open_model_file(path) as file:
         graphs = file.graph, file.graph
     about = f"one file on {', '.join(backends)}, compared within {tolerance}"
-    return Report(path.name, path.name, tuple(checks), about, graphs)
+    return Report(path.name, path.name, tuple(checks), about, graphs, proves="outputs")
 
 
 def _run(
     path: Path, backend: str, inputs: Path, outputs: Path, seed: int, worker: Sequence[str]
 ) -> dict[str, list[Any]] | str:
     """Return the outputs by path, or the reason why there are none."""
-    if importlib.util.find_spec(backend) is None:
-        return f"{backend} is not installed"
     # -P: nothing is imported from the current folder.
     command = [sys.executable, "-P", "-c", *worker, str(path), str(inputs), str(outputs), str(seed)]
     environment = {**os.environ, "KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3"}

@@ -34,8 +34,14 @@ from ramet.errors import ArgumentError, VerifyError
 
 Outcome: TypeAlias = Literal["passed", "failed", "not run"]
 
-# The reason of a check that was not run because only graphs were compared.
-ONLY_GRAPHS = "a graph holds neither values nor code; pass two models or two files"
+# What a report proves if no check failed: everything, some checks, the graph, or the outputs of one file on several backends.
+Proof: TypeAlias = Literal["twin", "part", "graph", "outputs"]
+_PROVED: Mapping[Proof, str] = {
+    "twin": "'{twin}' is a twin of '{model}'",
+    "part": "'{twin}' matches '{model}' in the checks that were chosen",
+    "graph": "'{twin}' has the same graph as '{model}'",
+    "outputs": "'{model}' gives the same outputs on every backend",
+}
 # The mark of each outcome, and its style.
 _MARKS: Mapping[Outcome, tuple[str, Style]] = {
     "passed": ("✓", "good"),
@@ -115,6 +121,8 @@ class Report(Result):
             `differences` or the `reason` for not running it.
         about: The backend or backends and the tolerance, in words.
         graphs: Both models as data, for a picture.
+        proves: What it proves if no check failed: "twin", or less if some checks were left out ("part"), or if only graphs
+            or outputs were compared ("graph", "outputs").
 
     >>> import keras, ramet
     >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2, name="d")], name="tiny")
@@ -134,6 +142,7 @@ class Report(Result):
     checks: tuple[Check, ...]
     about: str = ""
     graphs: tuple[Graph, Graph] | None = field(default=None, compare=False, repr=False)
+    proves: Proof = "twin"
 
     @property
     def ok(self) -> bool:
@@ -169,22 +178,27 @@ class Report(Result):
             )
         first = next((one.path for check in self.failed for one in check.differences), None)
         failed = f"{len(self.failed)} of {count(len(self.checks), 'check')} failed"
+        what = f"'{self.twin}' as a twin of '{self.model}'"
+        fix = "create it with ramet.clone, or allow the differences with tolerance= or skip=."
+        if self.proves == "outputs":
+            what, fix = f"'{self.model}' on every backend", "leave the backend out, or pass a larger tolerance=."
         raise VerifyError(
-            f"Cannot accept '{self.twin}' as a twin of '{self.model}': {failed}.",
+            f"Cannot accept {what}: {failed}.",
             found=_text(self.failed).replace("\n", "\n            "),
-            fix="create it with ramet.clone, or allow the differences with tolerance= or skip=.",
+            fix=fix,
             path=first,
         )
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return the report as JSON: `{"ramet": "verify", "version": 1, ...}`.
 
-        It has `ok`, `model`, `twin`, `about`, and `checks`: a list of objects with `name`, `outcome` ("passed", "failed",
+        It has `ok`, `proves`, `model`, `twin`, `about`, and `checks`: a list of objects with `name`, `outcome` ("passed", "failed",
         "not run"), `summary`, `reason`, `total` (the number of differences), `differences` (the first three: `path`, `text`,
         `size` or null), `began`, `counts` and `largest` (the largest relative difference if a tolerance was given, else null).
         """
         fields = {
             "ok": self.ok,
+            "proves": self.proves,
             "model": self.model,
             "twin": self.twin,
             "about": self.about,
@@ -212,10 +226,15 @@ class Report(Result):
     def _summary(self) -> str:
         numbers = Counter(check.outcome for check in self.checks)
         counts = ", ".join(f"{numbers[outcome]} {outcome}" for outcome in _MARKS if numbers[outcome])
-        verdict = "is a twin of" if self.ok else "is not a twin of" if self.failed else "could not be compared with"
-        if self.ok and any(check.reason == ONLY_GRAPHS for check in self.checks):
-            verdict = "has the same graph as"
-        return f"'{self.twin}' {verdict} '{self.model}': {counts}"
+        if self.ok:
+            verdict = _PROVED[self.proves].format(twin=self.twin, model=self.model)
+        elif self.proves == "outputs":
+            verdict = f"'{self.model}' does not give the same outputs on every backend"
+        else:
+            verdict = (
+                f"'{self.twin}' {'is not a twin of' if self.failed else 'could not be compared with'} '{self.model}'"
+            )
+        return f"{verdict}: {counts}"
 
     def __report__(self) -> Document:
         rows = tuple(_row(check) for check in self.checks)

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import keras
 
 from ramet._keras import IDENTITY_ATTRIBUTES, arrays_of, is_library_attribute, is_marked_lossy, structure
-from ramet._report import with_article
+from ramet._report import count, with_article
 from ramet._verify.compare import Measure, differ, is_other_float
 from ramet._verify.findings import clip
 from ramet._verify.reach import attributes, can_change, is_array, is_opaque, parts
@@ -135,7 +135,9 @@ class SideBySide:
             return
         ours, theirs = (self._parts(value) for value in (a, b))
         if isinstance(a, dict | list | tuple) and len(a) != len(b):
-            self._add("value", path, f"{len(a)} items became {len(b)}", f"{len(a)} items", f"{len(b)} items")
+            self._add(
+                "value", path, f"{count(len(a), 'item')} became {len(b)}", count(len(a), "item"), count(len(b), "item")
+            )
         for step, (mine, step_text) in ours.items():
             if step in theirs:
                 yield mine, theirs[step][0], path + step_text

@@ -30,9 +30,12 @@ from ramet._verify.checks import CHECKS, GRAPH_CHECKS
 from ramet._verify.compare import Tolerance, check_tolerance, compare_by_path
 from ramet._verify.findings import NotRun
 from ramet._verify.pair import Pair
-from ramet._verify.report import ONLY_GRAPHS, Check, Report
+from ramet._verify.report import Check, Proof, Report
 from ramet._verify.side import size_of
 from ramet.errors import ArgumentError, EditError, ModelFileError, NotAModelError, RametError, foreign_errors
+
+# The reason of a check that is not run because only graphs are compared.
+_ONLY_GRAPHS = "a graph holds neither values nor code; pass two models or two files"
 
 
 def verify(
@@ -132,7 +135,8 @@ def verify(
     about = f"{type(ours).__name__}, {_how(tolerance)}; Keras {keras.__version__} on {keras.backend.backend()}"
     if is_path(model) != is_path(twin):
         about += "; the live model was saved and loaded like the file"
-    return Report(ours.name, theirs.name, tuple(checks), about, graphs)
+    proves: Proof = "twin" if len(chosen) == len(CHECKS) else "part"
+    return Report(ours.name, theirs.name, tuple(checks), about, graphs, proves=proves)
 
 
 def _how(tolerance: Tolerance) -> str:
@@ -249,11 +253,11 @@ def _verify_graphs(model: Any, twin: Any, chosen: list[str], tolerance: Toleranc
     checks = [
         GRAPH_CHECKS[name](ours, theirs, within=tolerance is not None)
         if name in GRAPH_CHECKS
-        else Check(name, "not run", reason=ONLY_GRAPHS)
+        else Check(name, "not run", reason=_ONLY_GRAPHS)
         for name in chosen
     ]
     about = f"graph of {with_article(ours.class_name)}, {_how(tolerance)}"
-    return Report(ours.name, theirs.name, tuple(checks), about, (ours, theirs))
+    return Report(ours.name, theirs.name, tuple(checks), about, (ours, theirs), proves="graph")
 
 
 def _graph_of(given: Any, argument: str, seed: int, *, from_file: bool) -> Graph:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import keras
 import numpy as np
 
 from ramet._arguments import check_flag
@@ -24,7 +25,7 @@ from ramet._weights.variables import (
     weights_at,
     write_all,
 )
-from ramet.errors import ArgumentError, WeightsDoNotFitError, listed
+from ramet.errors import ArgumentError, NotAModelError, WeightsDoNotFitError, listed, shown
 
 
 def transfer(
@@ -85,6 +86,12 @@ def transfer(
         raise ArgumentError(
             f"Cannot transfer the weights of '{target.name}' to itself: source and target are the same object.",
             fix="pass two models.",
+        )
+    if not isinstance(target, keras.Layer):
+        raise NotAModelError(
+            f"Cannot transfer weights to {shown(target)}: it is not a model.",
+            expected="a Keras model or layer as the target",
+            fix="pass the source first, then the model to write to; only the source can be a file.",
         )
     locations = locations_in(target, "transfer")
     weights = weights_at(locations)
@@ -157,12 +164,12 @@ class _Decisions:
         if there.shape == info.shape:
             self.writes.append((weight.variable, self.source.array(there.path) if live is None else live))
             return self._add(info, found, "copied")
+        shapes = f"the shapes differ: {there.shape} in the source, {info.shape} in the target"
         if self.policy == "refuse":
-            self._leave(info, found, f"the shapes differ: {there.shape} in the source")
+            self._leave(info, found, shapes)
             return self.misfits.append(self.outcomes[-1])
         if self.policy == "fresh":
-            reason = f"the shapes differ: {there.shape} in the source; policy 'fresh' keeps its values"
-            return self._leave(info, found, reason)
+            return self._leave(info, found, f"{shapes}; policy 'fresh' keeps its values")
         layer = self.layers.get(info.owner)
         self._check_by_axis(layer, there, info)
         blocks = blocks_of(layer, info.name, len(info.shape))

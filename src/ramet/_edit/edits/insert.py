@@ -29,7 +29,7 @@ class _AtCalls(Edit, abstract=True):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.calls is not None and not isinstance(self.calls, int | str):
-            expected = "numbers of calls from 1 on, their ids, or a list of these"
+            expected = "numbers of calls, counted from 1, their ids, or a list of these"
             self._store("calls", as_tuple(self.kind, "calls", self.calls, expected))
             if not self.calls:
                 raise ArgumentError(
@@ -50,7 +50,7 @@ class _AtCalls(Edit, abstract=True):
                 raise UnknownPathError(
                     f"Cannot {self.kind} at call {call!r} of '{candidate.path}': there is no such call.",
                     closest=known,
-                    fix="pass numbers from 1 on, or ids of calls.",
+                    fix="pass numbers, counted from 1, or ids of calls.",
                     path=candidate.path,
                 )
             found += matches
@@ -110,7 +110,7 @@ class InsertBefore(_Insert):
         selector: The layers to insert before.
         layer: A function that takes the matching layer, which belongs to the twin, and returns the new one. A layer is
             accepted, too; the result gets an exact copy of it, which all matches share. A new layer without a name of its own gets a free one.
-        calls: The calls of a shared layer to change, by number from 1 on or by id (`"shared#2"`), or a list of these;
+        calls: The calls of a shared layer to change, by number, counted from 1, or by id (`"shared#2"`), or a list of these;
             all by default. The new layer is shared between them.
         required: Raise an error if nothing matches.
 
@@ -135,7 +135,7 @@ class InsertAfter(_Insert):
         selector: The layers to insert after.
         layer: A function that takes the matching layer, which belongs to the twin, and returns the new one. A layer is
             accepted, too; the result gets an exact copy of it, which all matches share. A new layer without a name of its own gets a free one.
-        calls: The calls of a shared layer to change, by number from 1 on or by id (`"shared#2"`), or a list of these;
+        calls: The calls of a shared layer to change, by number, counted from 1, or by id (`"shared#2"`), or a list of these;
             all by default. The new layer is shared between them.
         required: Raise an error if nothing matches.
 
@@ -163,7 +163,7 @@ class Remove(_AtCalls):
 
     Args:
         selector: The layers to remove.
-        calls: The calls of a shared layer to change, by number from 1 on or by id (`"shared#2"`), or a list of these;
+        calls: The calls of a shared layer to change, by number, counted from 1, or by id (`"shared#2"`), or a list of these;
             all by default. A layer that is still called elsewhere stays there.
         keep: The number of the input, from 0 on, that replaces the output of a layer with several inputs; a list of
             numbers for a layer with several outputs.

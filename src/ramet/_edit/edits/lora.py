@@ -80,9 +80,12 @@ class Lora(Edit):
 
     def plan(self, session: EditSession) -> PlanItems:
         self._check_numbers()
-        found = [self._plan_layer(path, layer) for path, layer in self._layers_to_enable(session)]
+        chosen = list(self._layers_to_enable(session))
+        found = [self._plan_layer(path, layer) for path, layer in chosen]
         cannot = f"Cannot enable LoRA in '{session.model.name}': no matching layer supports it."
         fix = "select Dense, EinsumDense, Embedding or convolutional layers, or pass required=False."
+        if any(keras_lora.is_enabled(layer) for _, layer in chosen):
+            fix = "merge it first, ramet.edit(ramet.edit(model, e.merge_lora()), e.lora(...)), or select other layers."
         yield from keep_interesting(self, found, session, cannot=cannot, fix=fix)
         yield from self._notes([item.path for item in found if isinstance(item, Touch)], session)
 
@@ -123,7 +126,7 @@ class Lora(Edit):
 
     def _check_numbers(self) -> None:
         if not is_integer(self.rank) or self.rank < 1:
-            raise EditError(f"Cannot enable LoRA with rank {self.rank!r}: not a rank.", fix="pass an int from 1 on.")
+            raise EditError(f"Cannot enable LoRA with rank {self.rank!r}: not a rank.", fix="pass a positive integer.")
         if self.alpha is not None and not (is_integer(self.alpha) or isinstance(self.alpha, float)):
             raise EditError(
                 f"Cannot enable LoRA with alpha {self.alpha!r}: not a number.", fix="pass a number, or None."

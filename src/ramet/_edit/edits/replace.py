@@ -169,7 +169,7 @@ def new_layer(source: LayerSource, old: Any, path: str, session: EditSession) ->
     if not isinstance(new, keras.Operation):
         raise EditError(
             f"Cannot put a layer at '{path}': {'it is not a layer' if is_layer else 'the function did not return one'}.",
-            expected="a function that takes the old layer and returns a new one",
+            expected="a layer, or a function that takes the old layer and returns a new one",
             found=f"the class {new.__name__}" if isinstance(new, type) else f"an object of class {type(new).__name__}",
             fix="pass a function that returns a layer, e.g. lambda old: keras.layers.Activation('gelu').",
             path=path,

@@ -146,7 +146,7 @@ def _checked_shape(shape: tuple[Any, ...], name: str, old: Any) -> tuple[int | N
         if size is not None and (isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1):
             raise ArgumentError(
                 f"Cannot resize '{name}' to {shape}: {size!r} is not a size.",
-                expected="whole numbers from 1 on; None for any size",
+                expected="positive integers; None for any size",
                 fix=f"pass a shape like {tuple(old.shape[1:])}.",
                 path=name,
             )

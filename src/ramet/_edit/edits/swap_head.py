@@ -81,7 +81,7 @@ class SwapHead(Edit):
         if not is_integer(self.classes) or self.classes < 1:
             raise EditError(
                 f"Cannot swap the head for {self.classes!r} classes: not a positive number.",
-                fix="pass an int from 1 on.",
+                fix="pass a positive integer.",
             )
         old = getattr(layer, width)
         what = f"{type(layer).__name__}, {width} {old} -> {self.classes}"

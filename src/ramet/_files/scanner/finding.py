@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from ramet._report import Cell, Code, Document, Result, Row, Section, Style, escape, joined, json_text
+from ramet._report import Cell, Code, Document, Result, Row, Section, Style, count, escape, joined, json_text
 from ramet.errors import UnsafeFileError
 
 Severity: TypeAlias = Literal["unsafe", "trust", "note"]
@@ -125,8 +125,11 @@ class ScanReport(Result):
 
     def _summary(self) -> str:
         numbers = Counter(finding.severity for finding in self.findings)
-        counts = ", ".join(f"{numbers[severity]} {severity}" for severity in _ORDER if numbers[severity])
-        return f"{self.file}: {self.verdict}" + (f" ({counts})" if counts else "")
+        if not numbers:
+            return f"{self.file}: {self.verdict}"
+        kinds = [f"{numbers[severity]} {severity}" for severity in _ORDER if numbers[severity]]
+        counts = f": {', '.join(kinds)}" if len(kinds) > 1 else ""
+        return f"{self.file}: {self.verdict} ({count(len(self.findings), 'finding')}{counts})"
 
     def __report__(self) -> Document:
         sections = tuple(finding.section() for finding in self.findings)
@@ -141,7 +144,7 @@ def worst_first(findings: list[Finding]) -> tuple[Finding, ...]:
 def unsafe_file(path: Path, findings: Sequence[Finding], fix: str) -> UnsafeFileError:
     """Return the error for a file with findings, of which the worst is the first."""
     return UnsafeFileError(
-        f"Cannot load '{escape(path.name)}': it is not known to be safe.",
+        f"Cannot load '{escape(path.name)}': it is {'unsafe' if findings[0].severity == 'unsafe' else 'not known to be safe'}.",
         found=joined([escape(finding.what) for finding in findings], 1),
         fix=fix,
         path=findings[0].path or findings[0].place,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from ramet._files.container import CONFIG, METADATA, METHODS, WEIGHTS, Container, Entry
+from ramet._files.container import CONFIG, METADATA, METHODS, WEIGHTS, Container, Entry, path_with_name
 from ramet._files.formats import FileFormat, open_file
 from ramet._files.formats.shards import SHARD_MAP, first_shard, is_shard_map, unlisted
 from ramet._files.json_data import Json, read_json
@@ -70,7 +70,7 @@ def scan(path: str | os.PathLike[str], limits: Limits | None = None, *, isolated
             f"Cannot scan an object of class {type(path).__name__}: it is not the path of a model file.",
             fix="save the model first, and pass the path of its file.",
         )
-    file = Path(path)
+    file = path_with_name(path)
     try:
         file_format, container = open_file(file, limits or Limits())
     except HostileFileError as error:

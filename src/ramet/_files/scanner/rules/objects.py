@@ -80,7 +80,7 @@ def _named_object(value: ConfigValue) -> Iterator[Finding]:
     found = list(_in_module(value, module or "", name, word))
     yield from found
     if not found and registered and registered not in (name, "function", value.class_name):
-        yield _not_of_keras(value, word, registered, "the registry, instead of the module")
+        yield _not_of_keras(value, word, registered, "Keras' registry, instead of the module")
 
 
 def _in_module(value: ConfigValue, module: str, name: str, word: _Word) -> Iterator[Finding]:
@@ -91,14 +91,14 @@ def _in_module(value: ConfigValue, module: str, name: str, word: _Word) -> Itera
         # As Keras 2 writes it, and Keras 3 for classes from a script or a notebook.
         known = names.is_known_name(name) if word == "function" else names.is_class_name(name)
         if "module" in value.value or not known:
-            yield _not_of_keras(value, word, registered or name, "a script, or the registry")
+            yield _not_of_keras(value, word, registered or name, "your own code or Keras' registry")
     elif module == "builtins" and word == "function":
         # A function without a module: one of Keras' own by name, or a user's; or one of Python, which no model needs.
         if not names.is_known_name(name):
             if names.is_python_builtin(name):
                 yield _importing(value, "unsafe", word, module, name, "It is a built-in function of Python.")
             else:
-                yield _not_of_keras(value, word, name, "the registry")
+                yield _not_of_keras(value, word, name, "Keras' registry")
     elif package in names.KERAS_PACKAGES:
         yield from _in_keras(value, module, name, word)
     elif (
@@ -144,7 +144,7 @@ def _not_of_keras(value: ConfigValue, word: _Word, name: str, source: str) -> Fi
         "trust",
         word,
         f"The model needs the {word} {abbreviate(name)}, which is not part of Keras.",
-        f"Loading runs it, from {source}. The file does not contain its code.",
+        f"Loading takes this {word} from {source} and runs it. The file does not contain its code.",
         _IMPORTED,
         ("CVE-2025-1550",),
     )
