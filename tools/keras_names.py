@@ -147,18 +147,24 @@ def names_of_keras_2() -> dict[str, list[str]]:
 
 
 def _modules(package: types.ModuleType, backend: str) -> list[types.ModuleType]:
-    """Return the modules of a package that can be imported, except tests and other backends."""
+    """Return the modules of a package that can be imported, except tests and other backends.
+
+    `pkgutil.walk_packages` would import other backends only to look inside, and some of them crash beside each other.
+    """
     found = []
-    prefix = f"{package.__name__}."
-    for info in pkgutil.walk_packages(package.__path__, prefix, onerror=lambda _: None):
-        parts = info.name.split(".")
-        is_other_backend = info.name.startswith("keras.src.backend.") and parts[3] != "common"
-        if is_other_backend and not info.name.startswith(backend):
-            continue
-        if info.name.endswith(("_test", "test_util")) or "conftest" in parts or parts[2] in _NOT_WALKED:
-            continue
-        with contextlib.suppress(Exception):  # no file can name what cannot be imported
-            found.append(importlib.import_module(info.name))
+    waiting = [package]
+    while waiting:
+        parent = waiting.pop()
+        for info in pkgutil.iter_modules(parent.__path__, f"{parent.__name__}."):
+            parts = info.name.split(".")
+            is_other_backend = info.name.startswith("keras.src.backend.") and parts[3] != "common"
+            if is_other_backend and not info.name.startswith(backend):
+                continue
+            if info.name.endswith(("_test", "test_util")) or "conftest" in parts or parts[2] in _NOT_WALKED:
+                continue
+            with contextlib.suppress(Exception):  # no file can name what cannot be imported
+                found.append(importlib.import_module(info.name))
+                waiting += [found[-1]] if info.ispkg else []
     return found
 
 

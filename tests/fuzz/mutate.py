@@ -180,7 +180,9 @@ def mutated_values(random, value):
             owner[random.choice(_KEYS)] = owner.pop(key)
         else:
             owner[key] = junk(random)
-    return json.dumps(root[0], ensure_ascii=random.random() < 0.9).encode("utf-8", "surrogatepass")
+    # In parts, by the encoder in Python: since 3.12, the one in C has a limit of its own, which cannot be raised.
+    parts = json.JSONEncoder(ensure_ascii=random.random() < 0.9).iterencode(root[0])
+    return "".join(parts).encode("utf-8", "surrogatepass")
 
 
 def _positions(value):

@@ -68,7 +68,8 @@ def verify_across(
 ) -> Report:
     """Compare each backend with the first one that could run, and return a report with a check for each.
 
-    A backend that cannot load or run the file is a failed check: elsewhere, the file works. The tolerance None is the default of each dtype. `worker` is Python code that calls `run_worker`, and further arguments.
+    A backend that cannot load or run the file is a failed check: elsewhere, the file works. The tolerance None is the default
+    of each dtype. `worker` is Python code that calls `run_worker`, and further arguments.
     """
     check_backends(path, backends)
     tolerance = TOLERANCE if tolerance is None else tolerance
