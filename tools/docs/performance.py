@@ -26,23 +26,18 @@ _LABELS = ("clone_model + set_weights", "copy.deepcopy", "save and load")
 
 
 def table() -> str:
-    """Return a Markdown table: for each model, the time of `ramet.clone` and how many times longer each alternative takes."""
+    """Return a Markdown table: for each backend and model, the time of `ramet.clone` and how many times longer others take."""
     results = read(STORED)
-    lines = [
-        f"| model | {' | '.join(_NAMES[backend] for backend in BACKENDS)} |",
-        f"| --- |{' --- |' * len(BACKENDS)}",
-    ]
-    for case in _cases(results):
-        cells = [_cell(results["backends"][backend]["cases"][case]) for backend in BACKENDS]
-        lines.append(f"| {case} | {' | '.join(cells)} |")
+    heads = ["backend", "model", "`ramet.clone`", *_LABELS]
+    lines = [f"| {' | '.join(heads)} |", f"| --- | --- |{' ---: |' * (len(heads) - 2)}"]
+    for backend in BACKENDS:
+        for case in _cases(results):
+            seconds = results["backends"][backend]["cases"][case]["seconds"]
+            # The first ratio is the one that people compare; the others are large, and vary more.
+            first, *rest = (seconds[other] / seconds[RAMET] for other in OTHERS)
+            cells = [_NAMES[backend], case, f"{seconds[RAMET] * 1000:.1f} ms", f"{first:.1f}x", *map(_times, rest)]
+            lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
-
-
-def _cell(measured: dict[str, Any]) -> str:
-    seconds = measured["seconds"]
-    # The first ratio is the one that people compare; the others are large, and vary more.
-    first, *rest = (seconds[other] / seconds[RAMET] for other in OTHERS)
-    return " · ".join([f"{seconds[RAMET] * 1000:.1f} ms", f"{first:.1f}", *(f"{ratio:.0f}" for ratio in rest)])
 
 
 def verbs() -> str:
