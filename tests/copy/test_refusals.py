@@ -543,13 +543,26 @@ def test_sharing_a_name_or_a_value_is_refused(value, message):
     assert str(refused(net(), share=[value])) == message
 
 
+def test_sharing_a_layer_of_another_model_is_refused_after_both_were_trained():
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2, name="body")])
+    model.compile("adam", "mse")
+    data = np.ones((4, 3), "float32"), np.ones((4, 2), "float32")
+    model.fit(*data, verbose=0)
+    twin = ramet.clone(model)
+    twin.fit(*data, verbose=0)
+    ramet.verify(model, ramet.clone(model))
+
+    assert "the layer 'body' is not part of it" in str(refused(model, share=[twin.get_layer("body")]))
+    assert ramet.clone(model, share=[model.get_layer("body")]).get_layer("body") is model.get_layer("body")
+
+
 def test_sharing_a_layer_of_another_model_is_refused():
     model = net()
     twin = ramet.clone(model)
 
     assert str(refused(twin, share=[model.get_layer("body")])) == text(
         f"Cannot clone '{twin.name}' with share=: the layer 'body' is not part of it.",
-        "found:    a layer of class Dense, and another one of that name in the model",
+        "found:    a Dense; the model has another layer of that name",
         "fix: pass layers of the model that is cloned, for example model.get_layer(...).",
     )
 

@@ -241,8 +241,7 @@ def _check_shared(share: list[Any], roots: list[Any]) -> None:
     }
     raise ArgumentError(
         f"Cannot clone '{roots[0].name}' with share=: the layer '{name}' is not part of it.",
-        found=f"a layer of class {type(layer).__name__}"
-        + (", and another one of that name in the model" if name in names else ""),
+        found=f"a {type(layer).__name__}{'; the model has another layer of that name' if name in names else ''}",
         fix="pass layers of the model that is cloned, for example model.get_layer(...).",
     )
 
@@ -258,6 +257,9 @@ def _held_by(value: Any) -> Iterable[Any]:
         return [*read, value.__closure__, value.__defaults__, value.__kwdefaults__, value.__dict__]
     if isinstance(value, weakref.ReferenceType):
         return (value(),)
+    if type(value).__module__.partition(".")[0] in ("jax", "jaxlib"):
+        # A compiled function refers to caches of JAX, and through them to every model that ran.
+        return (getattr(value, "__wrapped__", None),)
     if isinstance(value, np.ndarray):  # says nothing to the garbage collector
         return value.ravel().tolist() if value.dtype.hasobject else ()
     return gc.get_referents(value)
