@@ -26,6 +26,12 @@ FOR_SCANNERS := "modelscan[h5py]==0.8.8" picklescan==1.0.5 $(TF)
 # TensorFlow comes along because the lookup layers hold its objects on JAX, too.
 FOR_OLDEST := -e ".[jax,dev]" jax==0.10.2 $(TF) flax keras==3.12.0
 
+# Ported files are loaded by older releases of Keras. `make test` uses two of them, `make test-versions` all.
+OLD_KERAS  := 3.3.3 3.8.0
+EVERY_KERAS := 3.0.5 3.1.1 3.2.1 3.3.3 3.4.1 3.5.0 3.6.0 3.7.0 3.8.0 3.9.2 3.10.0 3.11.3 3.12.4 3.13.2 3.14.1
+# What the first releases need besides.
+OLD_NEEDS  := dm-tree absl-py attrs namex wrapt
+
 # A part of the tests in which every room takes part, for `make test-pythons`; the first files also run with the Python walk.
 PART_COPY := tests/copy/test_walk.py tests/copy/test_founding.py tests/copy/test_cases_functions.py tests/copy/test_objects.py
 PART      := $(PART_COPY) tests/build/test_clone.py tests/build/test_cut.py tests/cli/test_program.py tests/cli/test_show_live.py \
@@ -48,7 +54,7 @@ QUIET  := CUDA_VISIBLE_DEVICES=-1 JAX_PLATFORMS=cpu TF_CPP_MIN_LOG_LEVEL=3
 pytest  = $(QUIET) OMP_NUM_THREADS=1 KERAS_BACKEND=$(1) $(2)/bin/python -m pytest -n $(JOBS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-others test-jax test-torch test-tensorflow test-python-walk test-oldest test-pythons test-part docs test-docs zoo fuzz scanners bench bench-verbs bench-growth bench-check check wheel chromium clean
+.PHONY: help demo test test-others test-jax test-torch test-tensorflow test-python-walk test-oldest test-versions test-pythons test-part docs test-docs zoo fuzz scanners bench bench-verbs bench-growth bench-port bench-check check wheel chromium clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) \
@@ -58,7 +64,7 @@ demo: .venv-demo$(S)/.ready ## clone two models and compare the results (JAX on 
 	@$(QUIET) KERAS_BACKEND=jax .venv-demo$(S)/bin/python -m ramet demo --draw demo.html
 
 test: CASES := once
-test: .venv$(S)/.ready chromium ## run every test on all three backends; parametrized cases and slow tests on one of them
+test: .venv$(S)/.ready $(OLD_KERAS:%=build/old-keras/%/.ready) chromium ## run every test on all three backends; parametrized cases and slow tests on one of them
 test-others: CASES := others
 test-others: .venv$(S)/.ready ## run the cases that `make test` left out, on the other backends
 test test-others:
@@ -78,6 +84,9 @@ test-python-walk: .venv$(S)/.ready ## run every test on PyTorch with the Python 
 
 test-oldest: .venv-oldest$(S)/.ready chromium ## run every test on JAX with the oldest supported Keras
 	@$(call pytest,jax,.venv-oldest$(S)) $(ARGS)
+
+test-versions: .venv$(S)/.ready build/old-keras/needed/.ready $(EVERY_KERAS:%=build/old-keras/%/.ready) ## load ported files in every release of Keras 3 (a minute each)
+	@$(call pytest,jax,.venv$(S)) tests/port/test_versions.py $(ARGS)
 
 test-pythons: ## run a part of the tests on JAX with each Python from 3.11 to 3.14 that is found, apart from the default one
 	@default=$$(tools/find-python.sh) || exit 1; passed=; failed=; missing=; \
@@ -132,6 +141,9 @@ bench-growth: .venv$(S)/.ready ## measure how the work on graphs and on diffs gr
 	@.venv$(S)/bin/python -m bench.graph_growth
 	@.venv$(S)/bin/python -m bench.diff_growth
 
+bench-port: .venv$(S)/.ready ## measure the time and the memory of `ramet port` on a file of 100 MB
+	@$(QUIET) KERAS_BACKEND=jax .venv$(S)/bin/python -m bench.port
+
 bench-check: .venv$(S)/.ready ## run the benchmarks and fail if a ratio fell by more than a third below the stored one
 	@.venv$(S)/bin/python -m bench.check $(ARGS)
 
@@ -176,6 +188,13 @@ $(ENVIRONMENTS): pyproject.toml Makefile
 	  && { [ -z "$(alone)" ] || $(@D)/bin/python -m pip install -q --disable-pip-version-check --no-deps $(alone); } \
 	  || { echo "ramet: $(@D) could not be set up, for the reason above; run the same command again to go on." >&2; exit 1; }; \
 	touch $@
+
+build/old-keras/needed/.ready: | .venv$(S)/.ready
+	@rm -rf $(@D) && .venv$(S)/bin/python -m pip install -q --disable-pip-version-check --no-deps --target $(@D) $(OLD_NEEDS) && touch $@
+
+build/old-keras/%/.ready: | .venv$(S)/.ready
+	@echo "installing Keras $* into $(@D) ..."; \
+	rm -rf $(@D) && .venv$(S)/bin/python -m pip install -q --disable-pip-version-check --no-deps --target $(@D) keras==$* && touch $@
 
 # A working environment is kept and updated. An incomplete one is created again.
 usable = $(@D)/bin/python -m pip --version >/dev/null 2>&1

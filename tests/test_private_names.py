@@ -45,6 +45,8 @@ SPELLED_ALIKE: dict[tuple[str, str], str] = {
     ("_copy", "_shared_name"): "an attribute of TensorFlow's lookup tables",
 }
 _GROUPS = ("_dropout_layer", "_softmax")
+_SAVED = ("_dropout_layer", "_initialize", "_lookup_layer", "_metrics", "_shape", "_softmax")
+SPELLED_ALIKE |= {("_port", name): "a name in saved files" for name in _SAVED}
 SPELLED_ALIKE |= {("_files", name): "a group in weights files" for name in _GROUPS}
 
 

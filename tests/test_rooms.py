@@ -14,10 +14,10 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "src" / "ramet"
 
 # Lower rooms first: a room may import those before it.
-DATA = ("errors", "_arguments", "_report", "_graph", "_select", "_diff", "_files", "_source", "_draw")
+DATA = ("errors", "_arguments", "_report", "_graph", "_select", "_diff", "_files", "_port", "_source", "_draw")
 LIVE = ("_keras", "_copy", "_build", "_weights", "_edit")
 # The rooms on top, which may import all others.
-TOP = ("__init__", "__main__", "_cli", "_reading", "testing", "edits")
+TOP = ("__init__", "__main__", "_cli", "_loading", "_reading", "testing", "edits")
 
 MAY_IMPORT: dict[str, set[str]] = {
     **{room: set(DATA[:number]) for number, room in enumerate(DATA)},

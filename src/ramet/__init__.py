@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ramet._edit import Edit, Plan, Recipe, edit, plan, read_recipe
     from ramet._files import FileListing, ScanReport, scan
     from ramet._graph import Call, Graph, Op
+    from ramet._loading import load
+    from ramet._port import PortReport, port
     from ramet._reading import capture, diff, draw, select, show
     from ramet._select import (
         Selection,
@@ -45,6 +47,8 @@ _NAMES = {
     "_edit": ("Edit", "Plan", "Recipe", "edit", "plan", "read_recipe"),
     "_files": ("FileListing", "ScanReport", "scan"),
     "_graph": ("Call", "Graph", "Op"),
+    "_loading": ("load",),
+    "_port": ("PortReport", "port"),
     "_reading": ("capture", "diff", "draw", "select", "show"),
     "_select": (
         "Selection",
@@ -72,6 +76,7 @@ __all__ = [
     "Op",
     "Picture",
     "Plan",
+    "PortReport",
     "Recipe",
     "Report",
     "ScanReport",
@@ -89,10 +94,12 @@ __all__ = [
     "edits",
     "errors",
     "feeds",
+    "load",
     "named",
     "nth",
     "of_class",
     "plan",
+    "port",
     "read_recipe",
     "reads",
     "register_copy",

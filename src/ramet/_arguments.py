@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ramet.errors import ArgumentError, shown
 
-__all__ = ["as_tuple", "check_choice", "check_flag", "check_seed", "check_text"]
+__all__ = [
+    "BACKENDS",
+    "as_tuple",
+    "check_backend",
+    "check_choice",
+    "check_flag",
+    "check_seed",
+    "check_text",
+    "is_installed",
+]
+
+BACKENDS = ("jax", "torch", "tensorflow")
 
 
 def check_flag(verb: str, name: str, value: Any) -> None:
@@ -36,6 +48,26 @@ def check_seed(verb: str, value: Any) -> None:
     integer = not isinstance(value, bool) and hasattr(value, "__index__") and not hasattr(value, "__len__")
     if value is not None and (isinstance(value, type) or not integer):
         raise _wrong_type(verb, "seed", value, "it is not an integer", "an int, or None")
+
+
+def check_backend(verb: str, name: Any) -> None:
+    """Raise unless the value is the name of a backend that is installed."""
+    if name not in BACKENDS:
+        raise ArgumentError(
+            f"Cannot {verb} the backend {shown(name)}: ramet does not support it.",
+            expected=", ".join(BACKENDS),
+            fix="use one of these names.",
+        )
+    if not is_installed(name):
+        raise ArgumentError(
+            f"Cannot {verb} the backend '{name}': it is not installed.",
+            fix=f'pip install "ramet[{name}]", or use another backend.',
+        )
+
+
+def is_installed(backend: str) -> bool:
+    """Return whether a backend is installed, without importing it."""
+    return importlib.util.find_spec(backend) is not None
 
 
 def as_tuple(verb: str, name: str, value: Any, expected: str) -> tuple[Any, ...]:

@@ -19,6 +19,7 @@
     │   ├── HostileFileError                               a file that Keras cannot have written
     │   ├── OutOfBudgetError                               reading it would take more memory or time than allowed
     │   └── UnsafeFileError                                loading it could run code or open other files
+    ├── PortError             also ValueError              a file cannot be ported to another version of Keras
     ├── UnknownPathError      also LookupError             there is no op, call or variable at this path
     ├── NoMatchError          also LookupError             a selector matches no op, but a match is required
     ├── VerifyError           also AssertionError          two models differ
@@ -64,6 +65,7 @@ __all__ = [
     "NoMatchError",
     "NotAModelError",
     "OutOfBudgetError",
+    "PortError",
     "RametError",
     "RametWarning",
     "RebuildError",
@@ -471,6 +473,25 @@ class UnsafeFileError(ModelFileError):
     """
 
 
+class PortError(RametError, ValueError):
+    """A file cannot be ported to another version of Keras without a difference.
+
+    `path` is the path of the first layer that has no counterpart. `ramet.port(source)` without a target returns a report
+    with all of them.
+
+    >>> import os, tempfile
+    >>> import keras, ramet
+    >>> model = keras.Sequential([keras.Input((4, 8)), keras.layers.RMSNormalization(name="norm")])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = os.path.join(folder, "rms.keras")
+    ...     model.save(file)
+    ...     ramet.port(file, os.path.join(folder, "old.keras"), to="3.3")
+    Traceback (most recent call last):
+    ramet.errors.PortError: Cannot port 'rms.keras' to Keras 3.3 at 'norm': RMSNormalization does not exist in Keras 3.3.
+      fix: replace it, or port for Keras 3.9 or newer.
+    """
+
+
 class UnknownPathError(RametError, LookupError):
     """There is no op, call or variable at this path.
 
@@ -573,7 +594,7 @@ class LostOnSaveWarning(RametWarning):
     Traceback (most recent call last):
     ramet.errors.LostOnSaveWarning: The config of 'attention' does not describe an edit, so a file will not keep it: ...
       lost: recreated from the config, its 'query' is trainable
-      fix: change the class itself, or save only the weights with save_weights() and load them into a model edited alike.
+      fix: change the class itself, or save only the weights with save_weights(), for a model edited in the same way.
     """
 
 

@@ -19,10 +19,10 @@ import keras
 import pytest
 
 import ramet._files
+from ramet import _arguments
 from ramet._cli import loading
 from ramet._keras import guard
 from ramet._keras.guard import Guard, RefusedError, guarded
-from ramet._verify import across
 from ramet.errors import UnsafeFileError
 from tests.support.platforms import linux, posix
 
@@ -379,7 +379,7 @@ def test_verify_function_refuses_an_attack_during_loading(planted, outside):
 
 
 def test_verify_function_refuses_an_unsafe_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(across, "_is_installed", lambda name: True)
+    monkeypatch.setattr(_arguments, "is_installed", lambda name: True)
     keras.Sequential([keras.Input((2,)), keras.layers.Lambda(lambda x: x)]).save(tmp_path / "m.keras")
 
     for more in ({}, {"backends": ["jax", "torch"]}):

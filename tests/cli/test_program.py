@@ -11,8 +11,8 @@ from importlib import metadata
 import keras
 import pytest
 
+from ramet._arguments import BACKENDS
 from ramet._cli import show
-from ramet._cli.command import BACKENDS
 from ramet._cli.program import COMMANDS
 from ramet._copy import uses_compiled_walk
 from tests.files.build import archive

@@ -46,7 +46,7 @@ def test_json_has_the_documented_fields(ramet, tmp_path):
     assert done.code == 1
     assert list(record) == ["ramet", "version", "file", "kind", "keras_version", "verdict", "findings"]
     assert record["verdict"] == "unsafe"
-    fields = ["severity", "kind", "what", "effect", "place", "path", "safe_mode", "advisories"]
+    fields = ["severity", "kind", "what", "effect", "place", "path", "safe_mode", "advisories", "name"]
     assert list(record["findings"][0]) == fields
 
 

@@ -4,8 +4,11 @@ Only public names of ramet are used here, and no expected value comes from ramet
 below, marked `@oracle("edit", "name")`: `test_every_public_verb_and_edit_has_an_oracle` fails until it has one.
 """
 
+import io
 import xml.etree.ElementTree as ET
+import zipfile
 
+import h5py
 import keras
 import numpy as np
 import pytest
@@ -242,6 +245,33 @@ def show_counts_the_weights(path):
     model.save(path / "net.keras")
 
     assert ramet.show(path / "net.keras").parameters == sum(array.size for array in model.get_weights())
+
+
+@oracle("verb", "port")
+def port_writes_the_same_numbers_under_the_same_names(path):
+    w = Weights()
+    perceptron(w).save(path / "net.keras")
+    ramet.port(path / "net.keras", path / "old.h5", to="tf_keras")
+
+    with h5py.File(path / "old.h5") as file:
+        saved_arrays = [file["model_weights"][name][name] for name in ("a", "n", "b")]
+        kernel, gamma, bias = (
+            saved_arrays[0]["kernel:0"][()],
+            saved_arrays[1]["gamma:0"][()],
+            saved_arrays[2]["bias:0"][()],
+        )
+    assert np.array_equal(kernel, w.a[0])
+    assert np.array_equal(gamma, w.n[0])
+    assert np.array_equal(bias, w.b[1])
+
+
+@oracle("verb", "load")
+def load_returns_a_model_that_computes_the_same(path):
+    w = Weights()
+    perceptron(w, nested=True).save(path / "net.keras")
+    ramet.port(path / "net.keras", path / "old.h5", to="tf_keras")
+
+    close(run(ramet.load(path / "old.h5"), X), w.outputs())
 
 
 @oracle("verb", "diff")
@@ -659,6 +689,16 @@ def scan_distinguishes_a_plain_model_from_one_with_code(path, read_output):
     code = keras.Sequential([keras.Input((4,)), layers.Lambda(lambda x: x * 2)])
     assert main(["scan", saved(code, path / "code.keras")]) == 1
     assert "unsafe" in read_output()
+
+
+@oracle("command", "port")
+def port_lists_every_array_and_writes_the_same_numbers(path, read_output):
+    w = Weights()
+    assert main(["port", saved(perceptron(w), path / "m.keras"), str(path / "old.keras"), "--to", "3.3"]) == 0
+    assert "used  8 arrays" in read_output()
+    weights = zipfile.ZipFile(path / "old.keras").read("model.weights.h5")
+    with h5py.File(io.BytesIO(weights)) as file:
+        assert np.array_equal(file["layers/dense_1/vars/0"][()], w.b[0])
 
 
 @oracle("command", "diff")

@@ -227,7 +227,7 @@ def test_error_about_a_value_shows_what_was_expected_and_found():
 def test_invalid_toml_is_located():
     assert str(error_of("name = slim\n")) == (
         "Cannot read recipe:1:8: invalid TOML (Invalid value).\n"
-        "  fix: correct it: texts are in quotes, and each edit begins with [[edit]]."
+        "  fix: correct the syntax: strings need quotes, and each edit begins with [[edit]]."
     )
 
 

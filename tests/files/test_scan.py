@@ -207,6 +207,7 @@ def test_report_can_be_written_as_json(tmp_path):
     assert (record["ramet"], record["version"], record["verdict"]) == ("scan", 1, "unsafe")
     assert set(record["findings"][0]) == {
         "advisories",
+        "name",
         "effect",
         "kind",
         "path",

@@ -13,7 +13,7 @@ def main():
     """Run a campaign and return the exit code. The summary goes to stdout, the progress to stderr."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.fuzz",
-        description="Read, show and scan mutated model files. Each must succeed or be refused with an error of ramet.",
+        description="Read, show, scan and port mutated model files. Each must succeed or be refused with an error of ramet.",
     )
     parser.add_argument("--count", type=int, default=100_000, help="number of inputs (default: 100,000)")
     parser.add_argument("--seed", type=int, help="seed of the mutations, to repeat a campaign (default: random)")

@@ -29,6 +29,7 @@ class Summary:
     Attributes:
         counts: The number of inputs by kind of mutation and answer of the reader.
         scanned: The number of inputs by answer of the scan.
+        ported: The number of inputs by answer of the port to the newest Keras.
         sampled: The number of inputs that were read with HDF5 in a separate process.
         rescued: The number of inputs that crashed or blocked a worker in HDF5, and were refused with a separate process.
         wrong: Kind and text of each failure, by number of the input.
@@ -37,6 +38,7 @@ class Summary:
 
     counts: Counter = field(default_factory=Counter)
     scanned: Counter = field(default_factory=Counter)
+    ported: Counter = field(default_factory=Counter)
     sampled: int = 0
     rescued: int = 0
     wrong: dict = field(default_factory=dict)
@@ -57,10 +59,14 @@ class Summary:
             )
             for row in rows
         ]
-        scanned = ", ".join(f"{answer} {count:,}" for answer, count in sorted(self.scanned.items()))
+        scanned, ported = (
+            ", ".join(f"{answer} {count:,}" for answer, count in sorted(counts.items()))
+            for counts in (self.scanned, self.ported)
+        )
         lines += [
             "",
             f"scanned: {scanned}",
+            f"ported: {ported}",
             f"{self.sampled:,} with HDF5 in a separate process; {self.rescued:,} that crashed HDF5 were refused there",
             f"{len(self.wrong):,} wrong; {self.seconds / 60:.1f} minutes",
         ]
@@ -156,6 +162,7 @@ class Campaign:
             self._save(number, kind, wrong)
         else:
             self.summary.scanned[answer["scanned"]] += 1
+            self.summary.ported[answer["ported"]] += 1
             self.summary.rescued += rescued
 
     def _save(self, number, kind, wrong):
@@ -180,7 +187,7 @@ class _Worker:
         )
 
     def ask(self, number, seconds, *, isolated):
-        """Return the result for an input: "read" and "scanned"; "wrong", a traceback; or "ended", how the process ended."""
+        """Return the result for an input: "read", "scanned" and "ported"; "wrong", a traceback; or "ended", how the process ended."""
         request = {"number": number, "seconds": seconds, "isolated": isolated}
         try:
             self._process.stdin.write(json.dumps(request) + "\n")

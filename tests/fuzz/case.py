@@ -176,6 +176,8 @@ def _legacy(chance, config, training=None):
             file.attrs["training_config"] = _stored(training)
         root = file.create_group("model_weights")
         for owner, named in seeds.OLD_ARRAYS.items():
+            if f'"{owner}"'.encode() not in config:
+                continue
             group = root.create_group(owner)
             group.attrs["weight_names"] = [name.encode() for name in named]
             for name, array in named.items():
@@ -192,6 +194,16 @@ def _legacy_configs(chance):
     config = _mutated_text(chance, chance.choice(seeds.OLD_CONFIGS))
     training = _mutated_text(chance, seeds.OLD_TRAINING) if chance.random() < 0.3 else None
     return "m.h5", {"m.h5": _legacy(chance, config, training)}
+
+
+def _json(chance):
+    """Return the JSON of a Keras 2 model, and its weights."""
+    config = _mutated_text(chance, chance.choice(seeds.OLD_CONFIGS))
+    if chance.random() < 0.1:
+        config = json.dumps(config.decode("utf-8", "replace")).encode()  # encoded twice, a common mistake
+    whole = _legacy(chance, json.dumps(chance.choice(seeds.OLD_CONFIGS)).encode())
+    weights = mutated_bytes(chance, whole, 8) if chance.random() < 0.1 else whole
+    return "m.json", {"m.json": config, "m.weights.h5": weights}
 
 
 def _shards(chance):
@@ -216,5 +228,6 @@ _MAKERS = {
     "HDF5 bytes": (_weights_bytes, 15),
     "HDF5 objects": (_weights_objects, 5),
     "shards": (_shards, 5),
+    "Keras 2 JSON": (_json, 5),
 }
 KINDS = tuple(_MAKERS)

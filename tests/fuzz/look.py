@@ -1,15 +1,19 @@
-"""Read, show and scan one untrusted file."""
+"""Read, show, scan and port one untrusted file."""
 
+from ramet import port
 from ramet._files import Limits, list_file, open_model_file, scan
 from ramet.errors import RametError
 
 READ = "read"
+PORTED, REFUSED = "ported", "refused"
+# The file that a port writes, beside the one that is read.
+TARGET = "ported.keras"
 # Less time than ramet gives the process that reads HDF5, so that a campaign makes progress.
 LIMITS = Limits(seconds=5)
 
 
 def look(path, *, isolated):
-    """Return the answers of the reader and of the scan: "read", a verdict, or the name of the error.
+    """Return the answers of the reader, of the scan and of the port: "read", a verdict, "ported", or the name of the error.
 
     Args:
         path: The path of the file.
@@ -18,7 +22,7 @@ def look(path, *, isolated):
     Raises:
         Exception: Any error that is not one of ramet, which a campaign looks for.
     """
-    return _answer(_read, path, isolated), _answer(_scanned, path, isolated)
+    return tuple(_answer(work, path, isolated) for work in (_read, _scanned, _ported))
 
 
 def _answer(work, path, isolated):
@@ -42,6 +46,30 @@ def _scanned(path, isolated):
     _check_text(str(report))
     report.to_json().encode()
     return report.verdict
+
+
+def _ported(path, isolated):
+    is_json = path.suffix == ".json" and not path.name.endswith(".weights.json")
+    weights = path.with_suffix(".weights.h5") if is_json else None
+    for older in ("3.3", "tf_keras"):
+        _answer(lambda *_, to=older: _check_port(port(path, to=to, weights=weights, isolated=isolated)), path, isolated)
+    target = path.with_name(TARGET)
+    try:
+        report = port(path, target, weights=weights, isolated=isolated, force=True)
+        _check_port(report)
+        verdict = scan(target, LIMITS, isolated=isolated).verdict
+        # A file that is current already is copied with the names of the user's classes in it.
+        assert verdict == "safe" or (report.is_current and verdict == "needs trust"), f"the ported file is {verdict}"
+    finally:
+        target.unlink(missing_ok=True)
+    return PORTED
+
+
+def _check_port(report):
+    for text in (str(report), report.to_markdown()):
+        _check_text(text)
+    report.to_json().encode()
+    return REFUSED if report.refusals else PORTED
 
 
 def _check_text(text):

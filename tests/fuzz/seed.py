@@ -112,10 +112,65 @@ OLD_ROW = {
         {"class_name": "Dense", "config": {"name": "d", "units": 2, "batch_input_shape": [None, 4]}},
     ],
 }
-OLD_CONFIGS = (OLD, OLD_ROW)
+
+
+def _old(class_name, name, *calls, **config):
+    record = {"class_name": class_name, "config": {"name": name, "dtype": "float32", "trainable": True, **config}}
+    return {**record, "name": name, "inbound_nodes": list(calls)}
+
+
+# With what is translated: operations, slices, wrappers, and settings that Keras 3 does not have.
+OLD_OPERATIONS = {
+    "class_name": "Functional",
+    "config": {
+        "name": "operations",
+        "layers": [
+            _old("InputLayer", "x", batch_input_shape=[None, 4, 4], sparse=False, ragged=False),
+            _old("TFOpLambda", "t", ["x", 0, 0, {"y": 2.5, "name": None}], function="math.multiply"),
+            _old("TFOpLambda", "c", [["t", 0, 0, {"axis": -1}], ["x", 0, 0, {"axis": -1}]], function="concat"),
+            _old("TFOpLambda", "r", ["c", 0, 0, {"shape": [-1, 4, 8]}], function="reshape"),
+            _old(
+                "SlicingOpLambda",
+                "s",
+                ["r", 0, 0, {"slice_spec": [{"start": None, "stop": None, "step": None}, 0]}],
+                function="__operators__.getitem",
+            ),
+            _old(
+                "Bidirectional",
+                "b",
+                [["r", 0, 0, {}]],
+                merge_mode="concat",
+                layer=_old(
+                    "GRU", "g", units=2, recurrent_activation="hard_sigmoid", time_major=False, reset_after=True
+                ),
+            ),
+            _old("LeakyReLU", "a", [["b", 0, 0, {}]], alpha=0.3),
+            _old("RNN", "n", [["a", 0, 0, {}]], cell=_old("LSTMCell", "cell", units=2)),
+            _old("TFOpLambda", "w", ["n", 0, 0, {}], function="nn.relu6"),
+            _old("BatchNormalization", "m", [["s", 0, 0, {}]], axis=[1], momentum=0.99, scale=False, center=False),
+            _old("Add", "j", [["m", 0, 0, {}], ["m", 0, 0, {}]]),
+        ],
+        "input_layers": [["x", 0, 0]],
+        "output_layers": [["j", 0, 0], ["w", 0, 0]],
+    },
+}
+OLD_CONFIGS = (OLD, OLD_ROW, OLD_OPERATIONS)
 OLD_ARRAYS = {
     "d": {"d/kernel:0": np.ones((4, 2)), "d/bias:0": np.ones(2)},
-    "l": {"l/lstm_cell/kernel:0": np.ones((2, 12))},
+    "l": {
+        f"l/lstm_cell/{name}:0": np.ones(shape)
+        for name, shape in (("kernel", (2, 12)), ("recurrent_kernel", (3, 12)), ("bias", (12,)))
+    },
+    "b": {
+        f"b/{way}_g/gru_cell/{name}:0": np.ones(shape)
+        for way in ("forward", "backward")
+        for name, shape in (("kernel", (8, 6)), ("recurrent_kernel", (2, 6)), ("bias", (2, 6)))
+    },
+    "n": {
+        f"n/cell/{name}:0": np.ones(shape)
+        for name, shape in (("kernel", (4, 8)), ("recurrent_kernel", (2, 8)), ("bias", (8,)))
+    },
+    "m": {f"m/moving_{name}:0": np.ones(4) for name in ("mean", "variance")},
 }
 OLD_TRAINING = {"loss": "mse", "optimizer_config": {"class_name": "Adam", "config": {"name": "Adam"}}}
 

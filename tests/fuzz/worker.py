@@ -43,8 +43,8 @@ def _looked_at(seed, request, folder):
     path = case.write(folder)
     signal.setitimer(signal.ITIMER_REAL, request["seconds"])
     try:
-        read, scanned = look(path, isolated=request["isolated"])
-        return {"kind": case.kind, "read": read, "scanned": scanned}
+        read, scanned, ported = look(path, isolated=request["isolated"])
+        return {"kind": case.kind, "read": read, "scanned": scanned, "ported": ported}
     except Exception:  # noqa: BLE001  # the campaign looks for any error that is not one of ramet
         return {"kind": case.kind, "wrong": traceback.format_exc()}
     finally:

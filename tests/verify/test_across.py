@@ -8,6 +8,7 @@ import pytest
 from keras import layers
 
 import ramet
+from ramet import _arguments
 from ramet._verify import across, verify
 
 
@@ -49,11 +50,11 @@ def test_file_gives_the_same_outputs_on_installed_backends(saved):
 
 @pytest.fixture
 def all_installed(monkeypatch):
-    monkeypatch.setattr(across, "_is_installed", lambda name: True)
+    monkeypatch.setattr(_arguments, "is_installed", lambda name: True)
 
 
 def test_missing_backend_is_refused(saved, monkeypatch):
-    monkeypatch.setattr(across, "_is_installed", "jax".__eq__)
+    monkeypatch.setattr(_arguments, "is_installed", "jax".__eq__)
 
     with pytest.raises(ramet.errors.ArgumentError, match="the backend 'torch': it is not installed"):
         verify(saved[1], backends=["jax", "torch"])

@@ -46,6 +46,7 @@ PARTS = (
             "checkpoints",
             "pull-requests",
             "audit",
+            "rescue",
             "callbacks-and-threads",
             "custom-layers",
             "distribution",

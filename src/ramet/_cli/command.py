@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ramet._arguments import BACKENDS
 from ramet._report import escape
 
-BACKENDS = ("jax", "torch", "tensorflow")
 # Help texts of arguments.
 ANY_FILE = "a .keras file or folder, a .weights.h5 or .weights.json file, or an .h5 file of Keras 2"
 MODEL_FILE = "a .keras file, or an .h5 file of Keras 2"

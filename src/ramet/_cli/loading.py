@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib
-import importlib.util
 import json
 import math
 import os
@@ -17,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ramet._cli.command import BACKENDS
+from ramet._arguments import BACKENDS, check_backend, is_installed
 from ramet._cli.output import print_message
 from ramet._report import escape, joined
 from ramet.errors import ArgumentError, ModelFileError, UnsafeFileError
@@ -69,15 +68,12 @@ def choose_backend(wanted: str | None) -> None:
     if wanted is None:
         # By default Keras uses TensorFlow, even if only another backend is installed.
         configured, _ = configured_backend()
-        installed = [name for name in BACKENDS if _is_installed(name)]
+        installed = [name for name in BACKENDS if is_installed(name)]
         if configured in BACKENDS and configured not in installed and installed:
             os.environ["KERAS_BACKEND"] = installed[0]
             print_message(f"using the backend {installed[0]}: {configured} is not installed.")
         return
-    if not _is_installed(wanted):
-        raise ArgumentError(
-            f"Cannot use the backend '{wanted}': it is not installed.", fix=f'pip install "ramet[{wanted}]".'
-        )
+    check_backend("use", wanted)
     os.environ["KERAS_BACKEND"] = wanted
 
 
@@ -91,10 +87,6 @@ def configured_backend() -> tuple[str, str]:
     except (OSError, ValueError, AttributeError):
         found = None
     return (found, "keras.json") if isinstance(found, str) else ("tensorflow", "Keras' default")
-
-
-def _is_installed(backend: str) -> bool:
-    return importlib.util.find_spec(backend) is not None
 
 
 def import_modules(names: list[str]) -> dict[str, Any]:

@@ -14,8 +14,9 @@ from importlib import metadata
 from typing import Any, NoReturn
 
 import ramet
-from ramet._cli import clone, demo, diff, edit, scan, show, verify
-from ramet._cli.command import BACKENDS, Command, ExitCode
+from ramet._arguments import BACKENDS
+from ramet._cli import clone, demo, diff, edit, port, scan, show, verify
+from ramet._cli.command import Command, ExitCode
 from ramet._cli.completion import SHELLS, completion
 from ramet._cli.loading import configured_backend
 from ramet._cli.output import discard_output, is_broken_pipe, prepare_output, print_message, print_result
@@ -26,6 +27,7 @@ from ramet.errors import FormatError, ModelFileError, RametError, RecipeError, U
 COMMANDS: tuple[Command, ...] = (
     show.COMMAND,
     scan.COMMAND,
+    port.COMMAND,
     diff.COMMAND,
     clone.COMMAND,
     edit.COMMAND,
@@ -37,7 +39,7 @@ COMMANDS: tuple[Command, ...] = (
 _ABOUT = """\
 Clone, edit, compare and verify Keras models: exact, independent twins.
 
-show, scan and diff read a file as data: nothing in it runs, and Keras is not needed. clone, edit and verify scan the
+show, scan, diff and port read a file as data: nothing in it runs, and Keras is not needed. clone, edit and verify scan the
 file, then load it."""
 _CODES = "\n".join(f"  {code:d}  {code.meaning}" for code in ExitCode if code <= ExitCode.BUG)
 _END = f"""\
@@ -123,7 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(given: list[str]) -> int:
     parser = build_parser()
     try:
-        _check_command(given)
+        _check_command(parser, given)
         options = parser.parse_args(given)
     except SystemExit as end:
         return int(end.code or 0)
@@ -152,7 +154,9 @@ def _run(given: list[str]) -> int:
 def _report_error(error: Exception) -> ExitCode:
     """Print an error as a sentence, and return the exit code."""
     if isinstance(error, RametError):
-        print_message(str(error).replace("print(ramet.capture(model))", "`ramet show`"))
+        from ramet._select import LIST_OPS
+
+        print_message(str(error).replace(LIST_OPS, "`ramet show`"))
         if isinstance(error, UnsafeFileError):
             return ExitCode.DIFFERENT
         return ExitCode.FILE if isinstance(error, ModelFileError | RecipeError | FormatError) else ExitCode.USAGE
@@ -170,15 +174,15 @@ def _report_error(error: Exception) -> ExitCode:
     return ExitCode.BUG
 
 
-def _check_command(arguments: Sequence[str]) -> None:
+def _check_command(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
     """Name the closest command for an unknown one: Python's own message lists all of them."""
     word = next(iter(arguments), "")
     names = [command.name for command in COMMANDS]
     if not word or word.startswith("-") or word in names:
         return
     print_message(f"ramet: Cannot run '{escape(word)}': there is no such command.")
-    options = [option for option in (f"--{word}",) if option in build_parser()._option_string_actions]
-    close = options or difflib.get_close_matches(word, names, n=1)
+    is_option = f"--{word}" in parser._option_string_actions
+    close = [f"--{word}"] if is_option else difflib.get_close_matches(word, names, n=1)
     if close:
         print_message(f"  closest:  '{close[0]}'")
     print_message("  fix: see `ramet --help` for all commands.")

@@ -26,7 +26,7 @@ _DEEPEST = 50
 _LONGEST = 300
 # A key with that many dots. `tomllib` needs time and memory that grow with the square of their number.
 _LONG_KEY = re.compile(rf"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{_DEEPEST}}}""")
-_MEND = "correct it: texts are in quotes, and each edit begins with [[edit]]."
+_MEND = "correct the syntax: strings need quotes, and each edit begins with [[edit]]."
 _POSITION = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 

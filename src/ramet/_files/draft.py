@@ -221,8 +221,10 @@ def _listed_drafts(layers: list[SerializedLayer], layers_group: str | None, tree
         if layer.kind != "operation":
             base = snake_case(layer.class_name)
             name = f"{base}_{counts[base]}" if counts[base] else base
-            counts[base] += 1
             group = f"{layers_group}/{name}" if layers_group else None
+            if layers_group and layers_group.endswith(_OLD_LAYERS) and not tree.has(f"{layers_group}/{base}_1"):
+                counts[base] += 1  # Keras 2.13 lists layers with weights twice
+            counts[base] += 1
         drafts.append(_listed_draft(layer, group if group and tree.has(group) else None))
     return drafts
 

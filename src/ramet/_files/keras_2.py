@@ -109,16 +109,36 @@ class _NamedWeights:
         if real not in self._listing.arrays:
             if real in self._broken:
                 return
-            raise ModelFileError(
-                f"Cannot read the weights of the layer '{escape(layer)}': '{escape(name)}' is listed, but missing.",
-                fix="save the weights again.",
-                path=group,
-            )
+            raise _missing_weight(layer, group, name)
         label = name.rpartition("/")[2].partition(":")[0] or "unnamed"
         self._taken[owner.path, label] += 1
         number = self._taken[owner.path, label]
         own = label if number == 1 else f"{label}#{number}"
         self.variables.setdefault(owner.path, []).append((own, real, self._listing.arrays[real]))
+
+
+def legacy_layers(listing: Listing) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return the outermost layers of a file in the order of the model: the name, and the name and path of each weight.
+
+    Raises:
+        ModelFileError: A weight is listed, but missing.
+    """
+    found = []
+    for layer, group, names in _layers(listing):
+        weights = [(name, _array_path(group, name)) for name in names]
+        for name, path in weights:
+            if path not in listing.arrays:
+                raise _missing_weight(layer, group, name)
+        found.append((layer, weights))
+    return found
+
+
+def _missing_weight(layer: str, group: str, name: str) -> ModelFileError:
+    return ModelFileError(
+        f"Cannot read the weights of the layer '{escape(layer)}': '{escape(name)}' is listed, but missing.",
+        fix="save the weights again.",
+        path=group,
+    )
 
 
 def _array_path(group: str, name: str) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import weakref
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, Literal, Self, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from ramet._files.assembly import AssembledModel, assemble
 from ramet._files.container import CONFIG, METADATA, Entry, path_with_name
@@ -23,6 +24,9 @@ from ramet._files.weights import Weights
 from ramet._graph import Graph
 from ramet._report import escape, joined
 from ramet.errors import HostileFileError, ModelFileError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 ModelKind: TypeAlias = Literal["model", "legacy model", "weights"]
 _ASSETS = "assets/"
@@ -183,6 +187,17 @@ class ModelFile:
         """All files except config, metadata and weights: assets of layers, and anything else."""
         read = {CONFIG, METADATA, *self.shards, *([self._weights_file.entry] if self._weights_file else ())}
         return tuple(entry for entry in self.entries if entry.name not in read)
+
+    def read_array(self, path: str) -> np.ndarray[Any, Any]:
+        """Return an array by its path in the weights file: from the disk, if it is contiguous there."""
+        spec = self.listing.arrays[path]
+        found = self._weights({path: path}).open(path)
+        return found.part(0, math.prod(spec.shape)).reshape(spec.shape)
+
+    def open_weights(self) -> IO[bytes]:
+        """Open the weights file for reading."""
+        assert self._weights_file is not None, "only existing weights are read"
+        return self._container.open(self._weights_file.entry)
 
     def open_member(self, name: str) -> IO[bytes]:
         """Open one of the members for reading."""

@@ -149,9 +149,7 @@ def _warn(owner: Any, lost: tuple[str, ...]) -> None:
         frame = frame.f_back
     losses = [one.rpartition("from its config, ")[2] for one in lost]
     summary = joined(losses, 3, "; ")
-    fix = (
-        "change the class itself, or save only the weights with save_weights() and load them into a model edited alike."
-    )
+    fix = "change the class itself, or save only the weights with save_weights(), for a model edited in the same way."
     if any(one.endswith(lora.LOST) for one in lost):  # every file of Keras has the merged weights
         fix = "merge LoRA before saving, ramet.edit(model, ramet.edits.merge_lora()), and add it again after loading."
     # With a separate registry, because Python would show the same text from the same line only once.

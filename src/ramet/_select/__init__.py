@@ -7,12 +7,13 @@ error that suggests the closest ops (`require`). This room does not know Keras.
 
 from ramet._select.catalog import Candidate, Catalog
 from ramet._select.constructors import anything, feeds, named, nth, of_class, reads, where, with_config
-from ramet._select.no_match import require
+from ramet._select.no_match import LIST_OPS, require
 from ramet._select.search import Search, find
 from ramet._select.selection import Selection, select_in
 from ramet._select.selector import Exactly, Named, OfClass, Selector, Where, as_selector
 
 __all__ = [
+    "LIST_OPS",
     "Candidate",
     "Catalog",
     "Exactly",

@@ -16,6 +16,8 @@ from ramet._select.selection import Selection, code_of, select_in
 from ramet._select.selector import And, Exactly, Named, OfClass, Selector
 from ramet.errors import NoMatchError
 
+# How to list the ops of a model in Python; commands put their own way in its place.
+LIST_OPS = "print(ramet.capture(model))"
 # Number of names compared in search of the closest, and of parts of a selector examined: enough to help, and quick.
 _COMPARED = 5_000
 _PARTS = 20
@@ -37,7 +39,7 @@ def require(selector: object, graph: Graph, live: Mapping[str, Any] | None = Non
     if selection.matches:
         return selection
     catalog = selection._catalog
-    no_hint = ((), "list the ops of the model with print(ramet.capture(model)).")
+    no_hint = ((), f"list the ops of the model with {LIST_OPS}.")
     closest, fix = _hint(selection.selector, catalog) or no_hint
     raise NoMatchError(
         f"Cannot find {code_of(selection.selector)} in '{escape(graph.name)}': no op matches.",
@@ -103,7 +105,7 @@ def _name_hint(part: Named, catalog: Catalog) -> _Hint | None:
                 return near, "write the whole path, or only its last part."
         near = _nearest(glob, catalog)
         if near:
-            return near, "write one of these paths, or list all with print(ramet.capture(model))."
+            return near, f"write one of these paths, or list all with {LIST_OPS}."
     return None
 
 

@@ -6,7 +6,6 @@ they run.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from ramet._arguments import check_backend
 from ramet._files import open_model_file
 from ramet._keras import arrays_of, load_copy
 from ramet._verify.compare import Tolerance, compare_by_path, measured
@@ -27,7 +27,6 @@ from ramet._verify.pair import Pair
 from ramet._verify.report import Check, Report
 from ramet.errors import ArgumentError
 
-BACKENDS = ("jax", "torch", "tensorflow")
 # Relative to the largest number. Adding in another order changes the last bits, and a few more in deep networks and in half
 # precision.
 TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
@@ -38,29 +37,16 @@ _WORKER = ("from ramet._verify import run_worker; run_worker()",)
 def check_backends(path: Path, backends: list[str]) -> None:
     """Raise an error if a backend is unknown or not installed, if there is only one, or if the file does not exist."""
     for name in backends:
-        if name not in BACKENDS:
-            raise ArgumentError(
-                f"Cannot verify on the backend {name!r}: ramet does not support it.",
-                expected=", ".join(BACKENDS),
-                fix="use these names.",
-            )
-        if not _is_installed(name):
-            raise ArgumentError(
-                f"Cannot verify on the backend {name!r}: it is not installed.",
-                fix=f"pip install {name}, or leave it out.",
-            )
+        check_backend("verify on", name)
     if len(set(backends)) < 2:
         raise ArgumentError(
-            f"Cannot verify one file on {', '.join(backends) or 'no backend'}: outputs are compared between backends.",
-            expected="at least two of them",
+            f"Cannot verify one file on {f'{backends[0]} alone' if backends else 'no backend'}: its outputs are compared "
+            "between backends.",
+            expected="at least two backends",
             fix="name another backend, or pass two models.",
         )
     if not path.is_file():
         raise ArgumentError(f"Cannot verify '{path}': the file does not exist.", fix="save the model there first.")
-
-
-def _is_installed(backend: str) -> bool:
-    return importlib.util.find_spec(backend) is not None
 
 
 def verify_across(

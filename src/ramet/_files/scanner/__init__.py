@@ -5,6 +5,6 @@ of a recipe. The rules are in `rules/`, one file per topic; `rule.py` defines wh
 """
 
 from ramet._files.scanner.finding import Finding, ScanReport, unsafe_file
-from ramet._files.scanner.walk import judge_value, scan
+from ramet._files.scanner.walk import judge_value, scan, scan_config
 
-__all__ = ["Finding", "ScanReport", "judge_value", "scan", "unsafe_file"]
+__all__ = ["Finding", "ScanReport", "judge_value", "scan", "scan_config", "unsafe_file"]

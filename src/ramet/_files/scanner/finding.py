@@ -38,6 +38,7 @@ class Finding(Result):
         path: The layer in the model: `encoder/scale`; empty if the finding belongs to no layer.
         safe_mode: The effect of `safe_mode=True` in Keras, as a sentence.
         advisories: Public advisories about findings of this kind.
+        name: The name of the class or function that is needed, without its module; empty for other findings.
     """
 
     severity: Severity
@@ -48,6 +49,7 @@ class Finding(Result):
     path: str = ""
     safe_mode: str = ""
     advisories: tuple[str, ...] = ()
+    name: str = ""
 
     def _summary(self) -> str:
         return f"{self.severity} at '{self.path or self.place}': {self.what}"

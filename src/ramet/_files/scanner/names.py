@@ -30,7 +30,15 @@ _SHORT_NAMES = frozenset(
 # Classes that Keras exports under a name that is not their own.
 _OWN_NAMES = {"GroupQueryAttention": "GroupedQueryAttention"}
 _MORE_LAYERS = frozenset(
-    {"BatchNormalizationV1", "ConvLSTMCell", "CuDNNGRU", "CuDNNLSTM", "FeatureSpace", "GroupedQueryAttention"}
+    {
+        "BatchNormalizationV1",
+        "BatchNormalizationV2",
+        "ConvLSTMCell",
+        "CuDNNGRU",
+        "CuDNNLSTM",
+        "FeatureSpace",
+        "GroupedQueryAttention",
+    }
 )
 _NO_LAYERS = frozenset({"AbstractRNNCell", "DenseFeatures", "InputSpec", "LocallyConnected1D", "LocallyConnected2D"})
 # Classes of TensorFlow that describe a tensor, as files name them.

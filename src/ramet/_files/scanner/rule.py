@@ -93,10 +93,11 @@ class ConfigValue:
         advisories: tuple[str, ...] = (),
         *,
         setting: str = "",
+        name: str = "",
     ) -> Finding:
         """Return a finding at this value, or at a setting of this object."""
         place = f"{self.location}.config.{setting}" if setting else self.location
-        return Finding(severity, kind, what, effect, place, self.layer, safe_mode, advisories)
+        return Finding(severity, kind, what, effect, place, self.layer, safe_mode, advisories, name)
 
     @property
     def class_name(self) -> Any:

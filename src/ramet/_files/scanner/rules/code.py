@@ -59,6 +59,7 @@ def _code_in_settings(value: ConfigValue) -> Iterator[Finding]:
                 NOT_CHECKED,
                 ("CVE-2025-1550",),
                 setting=key,
+                name=name,
             )
 
 

@@ -147,6 +147,7 @@ def _not_of_keras(value: ConfigValue, word: _Word, name: str, source: str) -> Fi
         f"Loading takes this {word} from {source} and runs it. The file does not contain its code.",
         _IMPORTED,
         ("CVE-2025-1550",),
+        name=name if ">" in name else name.rpartition(".")[2],
     )
 
 

@@ -72,6 +72,7 @@ def _function_name(value: ConfigValue) -> Iterator[Finding]:
         "function",
         f"The model needs '{abbreviate(text)}' as its {setting}, which is not part of Keras.",
         "Loading looks it up by name, and the model calls it. The file does not contain its code.",
+        name=text,
     )
 
 

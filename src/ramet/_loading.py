@@ -1,0 +1,89 @@
+"""Load a model file of any version of Keras into the running one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ramet._port import known_versions, port
+from ramet.errors import RametWarning
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    weights: str | os.PathLike[str] | None = None,
+    custom_objects: Mapping[str, Any] | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    compile: bool = True,
+) -> Any:
+    """Return the model in a file, whatever version of Keras wrote it.
+
+    The file is ported to the running Keras in a temporary folder (`ramet.port`), and loaded with Keras' safe mode. Code in
+    the file never runs. A model that was compiled is compiled again, unless its optimizer, loss or metrics have no
+    counterpart; then a warning says so. The state of an optimizer of Keras 2 is not restored.
+
+    Args:
+        path: A `.keras` or `.h5` file, the JSON of a model, or a SavedModel of Keras.
+        weights: The weights that belong to the JSON of a model.
+        custom_objects: Your own classes and functions by name, as for `keras.saving.load_model`.
+        functions: For `Lambda` layers, whose code in the file is never run: the function by the name of the layer.
+        compile: Whether the model is compiled as it was.
+
+    Returns:
+        A model of the running Keras, with the layers, names, weights and, if possible, the compile settings of the file.
+
+    Raises:
+        PortError: The file cannot be loaded without a difference.
+        UnsafeFileError: It contains code, or opens other files.
+        ModelFileError: It is missing, broken, or not a model.
+
+    >>> import os, tempfile
+    >>> import keras, ramet
+    >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2, name="head")])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = os.path.join(folder, "model.keras")
+    ...     model.save(file)
+    ...     ramet.load(file).get_layer("head").units
+    2
+    """
+    import keras
+
+    from ramet._keras import guard_loading
+
+    objects = {**keras.saving.get_custom_objects(), **(custom_objects or {})}
+    replaced = {layer: keras.saving.get_registered_name(function) for layer, function in (functions or {}).items()}
+    objects |= {replaced[layer]: function for layer, function in (functions or {}).items()}
+    with tempfile.TemporaryDirectory(prefix="ramet-load-") as folder:
+        target = Path(folder) / "model.keras"
+        port(path, target, to=_running_release(keras.__version__), weights=weights, functions=replaced, custom=objects)
+
+        def loaded(*, compiled: bool) -> Any:
+            with guard_loading(target, "run `ramet scan` on the file."), warnings.catch_warnings():
+                # The optimizer begins anew where its state has no counterpart, as the documentation says.
+                warnings.filterwarnings("ignore", message="Skipping variable loading for optimizer")
+                return keras.saving.load_model(target, objects, compile=compiled, safe_mode=True)
+
+        if not compile:
+            return loaded(compiled=False)
+        try:
+            return loaded(compiled=True)
+        except (TypeError, ValueError) as error:
+            model = loaded(compiled=False)  # raises the same error, if it is not about compiling
+            words = " ".join(str(error).split())[:200]
+            warnings.warn(
+                f"The model was loaded without its optimizer, loss and metrics: {words}. Compile it before training.",
+                RametWarning,
+                stacklevel=2,
+            )
+            return model
+
+
+def _running_release(version: str) -> str:
+    """Return the release of the running Keras, or the newest known one if it is newer."""
+    found = ".".join(version.split(".")[:2])
+    return found if found in known_versions() else known_versions()[-1]

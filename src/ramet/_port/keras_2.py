@@ -1,0 +1,565 @@
+"""From a draft of a Keras 1 or 2 model to one of Keras 3: settings, operations, inputs and names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ramet._port.draft import Argument, Call, Layer, Model, Tensor, map_leaves, tensors_in
+from ramet._port.masks import RECURRENT, Follower
+from ramet._port.notes import Notes
+from ramet._port.placement import scaled_gates
+from ramet._port.reading import rename_tensors
+from ramet._port.settings import is_hard_sigmoid, modernize, policy_name, translate_settings
+from ramet._port.shapes import Spec, output_specs
+from ramet._port.tf_ops import Constant, Dim, Known, OpCall, Step, Untranslatable, translate_op
+from ramet._port.variables import inner_layers, walk_layers
+from ramet._port.writing import write_layer
+
+_OPERATIONS = frozenset(
+    {"TFOpLambda", "SlicingOpLambda", "ClassMethod", "InstanceMethod", "InstanceProperty", "TensorFlowOpLayer"}
+)
+_CONVOLUTION = re.compile(r"(?:Depthwise|Separable)?Conv([123])D(?:Transpose)?")
+_OF_OPERATION = re.compile(r"concatenate(_\d+)?")
+# Layers that do the same in training and in inference; others are assumed to differ.
+_SAME_IN_TRAINING = frozenset({"Activation", "Conv1D", "Conv2D", "Conv3D", "Dense", "Embedding", "LayerNormalization"})
+# Layers of Keras 2 that pass their inputs on and add them to the losses or metrics of the model.
+_ADDING = frozenset({"AddLoss", "AddMetric"})
+# Layers that return floats in Keras 2 and keep the dtype of integers in Keras 3.
+_FLOATING = frozenset(
+    {
+        "CenterCrop",
+        "RandomBrightness",
+        "RandomContrast",
+        "RandomFlip",
+        "RandomRotation",
+        "RandomTranslation",
+        "RandomZoom",
+    }
+    | {"Resizing"}
+)
+
+
+def modernize_model(model: Model, notes: Notes, *, is_keras_1: bool) -> None:
+    """Give all layers the classes and settings of the last version of Keras 2, in place."""
+    for path, layer in walk_layers(model):
+        if layer.model is None:
+            modernize(layer, path, notes, is_keras_1=is_keras_1)
+
+
+def translate_model(model: Model, notes: Notes) -> None:
+    """Translate a model from Keras 2 to Keras 3 in place, after `modernize_model` and after its weights were placed."""
+    _Translation(notes).model(model, "", is_root=True)
+
+
+def serialized_function(name: str) -> dict[str, str]:
+    """Return a function by its registered name, as Keras 3 serializes it."""
+    return {"module": "builtins", "class_name": "function", "config": name, "registered_name": "function"}
+
+
+def express_hard_sigmoid(model: Model, target: str, notes: Notes) -> None:
+    """Express the hard sigmoid of Keras 2 for releases before 3.10, in which an activation cannot be made of layers.
+
+    For the gates of a recurrent layer, the one of Keras 3 does the same if all weights of the gate are 1.2 times as large.
+    """
+    for path, layer in walk_layers(model):
+        for key in ("activation", "recurrent_activation"):
+            if not is_hard_sigmoid(layer.config.get(key)):
+                continue
+            if key == "activation":
+                reason = f"the hard sigmoid of Keras 2 cannot be expressed in Keras {target}"
+                notes.refuse(path, reason, "port the file to Keras 3.10 or newer.")
+                continue
+            layer.config[key] = "hard_sigmoid"
+            for place, values in layer.arrays.items():
+                layer.arrays[place] = scaled_gates(values, layer.class_name)
+            text = "weights of its gates times 1.2, for the hard sigmoid of Keras 3; training from here differs"
+            notes.add("translated", path, text)
+
+
+class _Translation:
+    def __init__(self, notes: Notes) -> None:
+        self._notes = notes
+
+    def model(self, model: Model, path: str, *, is_root: bool = False) -> None:
+        """Translate a model and everything in it."""
+        if model.is_functional:
+            self._drop_losses(model, path)
+        self._rename(model, path)
+        model.config = {key: value for key, value in model.config.items() if key in ("trainable", "dtype")}
+        if "dtype" in model.config:
+            model.config["dtype"] = policy_name(model.config["dtype"], "float32")
+        if not model.is_functional:
+            self._add_input(model, is_root=is_root)
+        _complete_inputs(model)
+        for layer in model.layers:
+            self.layer(layer, f"{path}/{layer.name}" if path else layer.name)
+        if model.is_functional:
+            _Operations(model, path, self._notes).translate()
+
+    def _drop_losses(self, model: Model, path: str) -> None:
+        """Remove what only the losses and metrics need that the model adds by itself."""
+        by_name = {layer.name: layer for layer in model.layers}
+        adding = [layer for layer in model.layers if layer.class_name in _ADDING]
+        if not adding:
+            return
+        reached = {tensor.layer for tensor in tensors_in(model.outputs)}
+        waiting = list(reached)
+        while waiting:
+            for call in by_name[waiting.pop()].calls:
+                new = {tensor.layer for tensor in call.tensors()} - reached
+                reached |= new
+                waiting += new
+        for layer in adding:
+            where = f"{path}/{layer.name}" if path else layer.name
+            what = "loss" if layer.class_name == "AddLoss" else "metric"
+            self._notes.add(
+                "left out", where, f"the {what} that the model adds by itself; compile it again before training"
+            )
+            layer.class_name, layer.config = "Identity", {"name": layer.name}
+        self._notes.trains_alike = False
+        model.layers = [layer for layer in model.layers if layer.name in reached or layer.class_name == "InputLayer"]
+
+    def layer(self, layer: Layer, path: str) -> None:
+        """Translate a layer and the layers inside it."""
+        if layer.model is not None:
+            self.model(layer.model, path)
+            layer.class_name, layer.module, layer.registered_name = self._model_class(layer)
+            layer.model.name = layer.name
+            self._clean_calls(layer, path)
+            return
+        for _, inner in inner_layers(layer):
+            self.layer(inner, f"{path}/{inner.name}")
+        if layer.class_name in _OPERATIONS:
+            return
+        if layer.class_name == "Lambda":
+            self._lambda(layer, path)
+            return
+        translate_settings(layer, path, self._notes)
+        self._clean_calls(layer, path)
+
+    def _clean_calls(self, layer: Layer, path: str) -> None:
+        for call in layer.calls:
+            # None is what Keras passes anyway, and some arguments have another name in Keras 3.
+            call.kwargs = {key: value for key, value in call.kwargs.items() if not _is_none(value)}
+            if layer.class_name in RECURRENT | {"Bidirectional"}:
+                self._split_states(layer, call, path)
+            self._check_training(layer, call, path)
+
+    def _check_training(self, layer: Layer, call: Call, path: str) -> None:
+        """Handle `training=` in a call, which Keras 2 obeys and Keras 3 replaces by the mode in which the model runs."""
+        mode = call.kwargs.pop("training", None)
+        if layer.class_name in _SAME_IN_TRAINING or not isinstance(mode, bool | int):
+            return
+        if mode:
+            reason = "it is called with training=True, which Keras 3 ignores when the model predicts"
+            self._notes.refuse(
+                path, reason, "write a layer of your own that calls it in training mode, and pass --import."
+            )
+        else:
+            text = "training=False in its call: the same when the model predicts; in fit(), Keras 3 trains it, unless frozen"
+            self._notes.add("left out", path, text)
+
+    def _split_states(self, layer: Layer, call: Call, path: str) -> None:
+        """Pass the states of a recurrent layer by name: Keras 2 writes them behind the inputs, in one list."""
+        inputs = call.args[0] if call.args else None
+        if not isinstance(inputs, list) or len(inputs) < 2:
+            return
+        states = inputs[1:]
+        constants = layer.config.get("num_constants")
+        if constants:
+            reason = "it is called with constants for its cell, which Keras 3 does not have"
+            self._notes.refuse(path, reason, "give the cell its constants in the original, as weights or inputs.")
+        call.args = [inputs[0]]
+        call.kwargs["initial_state"] = states
+
+    @staticmethod
+    def _model_class(layer: Layer) -> tuple[str, str | None, str | None]:
+        if layer.class_name in ("Functional", "Sequential"):
+            return layer.class_name, None, None
+        return layer.class_name, layer.module, layer.registered_name
+
+    def _lambda(self, layer: Layer, path: str) -> None:
+        function = self._notes.function_for(path)
+        if function is not None:
+            layer.module, layer.registered_name = "keras.layers", None
+            layer.config = {
+                "name": layer.name,
+                "trainable": layer.config.get("trainable", True),
+                "dtype": policy_name(layer.config.get("dtype"), "float32"),
+                "function": serialized_function(function),
+                "arguments": layer.config.get("arguments") or {},
+            }
+            return
+        kind = layer.config.get("function_type")
+        name = layer.config.get("function")
+        if isinstance(name, dict) and name.get("class_name") == "function":
+            name = name.get("config")
+            kind = "function"
+        if kind == "function" and isinstance(name, str):
+            layer.config["function_type"], layer.config["function"] = "function", name
+            return  # translated as an operation, if it is a known one
+        self._notes.refuse(
+            path,
+            "its function is Python code in the file, which is not run or translated",
+            f"write the function again and pass it: --function {path}=module:name.",
+        )
+
+    def _rename(self, model: Model, path: str) -> None:
+        """Replace `/` in the names of layers, which Keras 3 does not allow."""
+        if "/" in model.name and not path:
+            self._notes.add("renamed", "", f"was {model.name!a}; Keras 3 does not allow '/' in names")
+            model.name = model.name.replace("/", "_")
+        taken = {layer.name for layer in model.layers}
+        names: dict[str, str] = {}
+        numbers: dict[str, int] = {}
+        masked = _masked_layers(model) if model.is_functional else frozenset()
+        for layer in model.layers:
+            is_taken = (
+                layer.name in masked and layer.class_name == "Concatenate" and _OF_OPERATION.fullmatch(layer.name)
+            )
+            if "/" not in layer.name and not is_taken:
+                continue
+            name = base = f"{layer.name}_layer" if is_taken else layer.name.replace("/", "_")
+            while name in taken:
+                numbers[base] = numbers.get(base, 1) + 1
+                name = f"{base}_{numbers[base]}"
+            taken.add(name)
+            names[layer.name] = name
+            if path == "":
+                self._notes.renamed[layer.name] = name
+            why = (
+                "Keras 3 gives this name to an operation on its masks"
+                if is_taken
+                else "Keras 3 does not allow '/' in names"
+            )
+            self._notes.add("renamed", f"{path}/{name}" if path else name, f"was {layer.name!a}; {why}")
+        for layer in model.layers:
+            if names:
+                for call in layer.calls:
+                    call.args = rename_tensors(call.args, names)
+                    call.kwargs = rename_tensors(call.kwargs, names)
+            layer.name = layer.config["name"] = names.get(layer.name, layer.name)
+        if names and model.is_functional:
+            model.inputs, model.outputs = rename_tensors(model.inputs, names), rename_tensors(model.outputs, names)
+
+    def _add_input(self, model: Model, *, is_root: bool) -> None:
+        """Give a Sequential model an input layer, if its first layer has the shape of the inputs."""
+        if not model.layers or model.layers[0].class_name == "InputLayer":
+            return
+        first: Layer = model.layers[0]
+        found = _input_of(first)
+        if found is None and isinstance(model.build_input_shape, list) and is_root:
+            found = ([None, *model.build_input_shape[1:]], "float32")
+        if found is None:
+            if is_root:
+                self._notes.refuse(
+                    "",
+                    "the Sequential model was saved before it was built, so the shape of its inputs is not known",
+                    "call the model once on data in Keras 2, and save it again.",
+                )
+            return
+        shape, dtype = found
+        name = f"{first.name}_input"
+        config = {"name": name, "batch_shape": shape, "dtype": dtype, "sparse": False}
+        model.layers.insert(0, Layer(name, "InputLayer", "keras.layers", config, [Call([])]))
+
+
+def _masked_layers(model: Model) -> frozenset[str]:
+    """Return the names of the layers of a functional model whose outputs have a mask."""
+    follower = Follower(model, 2)
+    follower.follow([None for _ in tensors_in(model.inputs)])
+    return frozenset(tensor.layer for tensor, mask in follower.masks.items() if mask is not None)
+
+
+def _input_of(layer: Layer) -> tuple[Any, str] | None:
+    """Return the shape and dtype of the inputs that a first layer contains."""
+    while True:
+        shape = layer.config.get("batch_input_shape")
+        if layer.class_name == "InputLayer":
+            shape = shape or layer.config.get("batch_shape")
+        if isinstance(shape, list):
+            dtype = policy_name(layer.config.get("dtype"), "float32")
+            return shape, "float32" if dtype.startswith("mixed_") else dtype
+        if layer.model is None or not layer.model.layers:
+            inside = [inner for _, inner in inner_layers(layer)]
+            if layer.config.get("input_dim") and layer.class_name == "Dense":
+                return [None, layer.config["input_dim"]], "float32"
+            if not inside or layer.class_name == "TimeDistributed":
+                return None
+            layer = inside[0]
+            continue
+        inner = layer.model
+        if inner.is_functional:
+            first = next(tensors_in(inner.inputs), None)
+            layer = next(
+                (one for one in inner.layers if first is not None and one.name == first.layer), inner.layers[0]
+            )
+        else:
+            layer = inner.layers[0]
+
+
+def _complete_inputs(model: Model) -> None:
+    """Give inputs the sizes that a Normalization after them has statistics for: Keras 3 must know these sizes."""
+    by_name = {layer.name: layer for layer in model.layers if layer.class_name == "InputLayer"}
+    for number, layer in enumerate(model.layers):
+        if layer.class_name != "Normalization" or ("", 0) not in layer.arrays:
+            continue
+        if model.is_functional:
+            reads = [
+                by_name[tensor.layer] for call in layer.calls for tensor in call.tensors() if tensor.layer in by_name
+            ]
+        else:
+            reads = [one for one in model.layers[max(number - 1, 0) : number] if one.class_name == "InputLayer"]
+        axes = layer.config.get("axis", -1)
+        sizes = layer.arrays["", 0].shape
+        for one in reads:
+            shape = one.config.get("batch_shape", one.config.get("batch_input_shape"))
+            kept = [axes] if type(axes) is int else axes if isinstance(axes, list) else []
+            if (
+                isinstance(shape, list)
+                and len(kept) == len(sizes)
+                and all(-len(shape) <= axis < len(shape) for axis in kept)
+            ):
+                for axis, size in zip(kept, sizes, strict=True):
+                    shape[axis] = size if shape[axis] is None else shape[axis]
+
+
+class _Operations:
+    """Translates the operations of one functional model, and finds the shapes of its tensors on the way."""
+
+    def __init__(self, model: Model, path: str, notes: Notes) -> None:
+        self._model, self._path, self._notes = model, path, notes
+        self._layers = {layer.name: layer for layer in model.layers}
+        self._specs: dict[Tensor, Spec] = {}
+        self._known: dict[Tensor, Any] = {}
+        self._replaced: dict[Tensor, Tensor] = {}
+        self._added: list[Layer] = []
+        self._numbers: dict[str, int] = {}
+        # The layers that are called with the outputs of a layer; found once, when something is refused.
+        self._readers: dict[str, list[str]] | None = None
+
+    def translate(self) -> None:
+        """Replace every operation by layers of Keras 3."""
+        for name, number in _in_order(self._model):
+            layer = self._layers[name]
+            call = layer.calls[number]
+            call.args = map_leaves(call.args, self._current)
+            call.kwargs = map_leaves(call.kwargs, self._current)
+            is_function = layer.class_name == "Lambda" and layer.config.get("function_type") == "function"
+            if layer.class_name in _OPERATIONS or is_function:
+                self._operation(layer, number, call)
+                continue
+            self._prepare_inputs(layer, call)
+            if any(
+                not isinstance(leaf, str | int | float | bool | Tensor | type(None) | type(...)) for leaf in _flat(call)
+            ):
+                self._refuse(layer, "one of its arguments is the size of a tensor, which is only known at run time")
+            self._note_specs(layer, number, call)
+        self._model.outputs = map_leaves(self._model.outputs, self._end)
+        gone = {tensor.layer for tensor in self._known} - {tensor.layer for tensor in self._specs}
+        self._model.layers = [layer for layer in self._model.layers if layer.name not in gone] + self._added
+
+    def _prepare_inputs(self, layer: Layer, call: Call) -> None:
+        """Cast integers for layers that return floats in Keras 2, and refuse convolutions with more axes than in Keras 3."""
+        source = call.args[0] if call.args else None
+        spec = self._spec(source) if isinstance(source, Tensor) else Spec(None, None)
+        is_smooth = layer.class_name == "UpSampling2D" and layer.config.get("interpolation", "nearest") != "nearest"
+        if (layer.class_name in _FLOATING or is_smooth) and (spec.dtype or "").startswith(("int", "uint", "bool")):
+            made = Layer(self._free_name(f"{layer.name}_cast"), "Cast", "keras.src.ops.core", {})
+            made.config = {"name": made.name, "dtype": "float32"}
+            made.registered_name, made.calls = "Cast", [Call([source])]
+            self._layers[made.name] = made
+            self._added.append(made)
+            self._note_specs(made, 0, made.calls[0])
+            call.args[0] = Tensor(made.name)
+            self._notes.add(
+                "translated", self._where(layer), f"its input is cast from {spec.dtype} to float32, as in Keras 2"
+            )
+        match = _CONVOLUTION.fullmatch(layer.class_name)
+        if match and spec.shape is not None and len(spec.shape) != int(match[1]) + 2:
+            reason = (
+                f"its input has {len(spec.shape)} axes, and a {layer.class_name} of Keras 3 takes {int(match[1]) + 2}"
+            )
+            self._refuse(layer, reason, "reshape the input in the original, or use TimeDistributed.")
+
+    def _end(self, leaf: Any) -> Any:
+        found = self._current(leaf)
+        if not isinstance(found, Tensor):
+            layer = self._layers[leaf.layer]
+            self._refuse(layer, "the model returns the size of a tensor, which is not a tensor in Keras 3")
+            return leaf
+        return found
+
+    def _current(self, leaf: Any) -> Any:
+        if not isinstance(leaf, Tensor):
+            return leaf
+        if leaf in self._known:
+            return self._known[leaf]
+        return self._replaced.get(leaf, leaf)
+
+    def _operation(self, layer: Layer, number: int, call: Call) -> None:
+        try:
+            steps = translate_op(
+                layer.class_name,
+                layer.config,
+                call,
+                lambda one: self._spec(one).shape,
+                lambda one: self._spec(one).dtype,
+            )
+        except Untranslatable as error:
+            is_own = layer.class_name == "Lambda"
+            way = f"write the function again and pass it: --function {self._where(layer)}=module:name."
+            self._refuse(layer, str(error), *([way] if is_own else []))
+            self._specs[Tensor(layer.name, number)] = Spec(None, None)
+            return
+        if isinstance(steps, Known):
+            for index, value in enumerate(steps.outputs):
+                self._known[Tensor(layer.name, number, index)] = value
+            return
+        self._add_steps(layer, number, steps)
+
+    def _add_steps(self, layer: Layer, number: int, steps: list[OpCall]) -> None:
+        outputs: list[Layer] = []
+        for index, step in enumerate(steps):
+            is_last = index == len(steps) - 1
+            # The first call of the layer keeps its name.
+            if is_last and number == 0:
+                made = layer
+                made.calls = list(layer.calls)
+            else:
+                made = Layer(self._free_name(f"{layer.name}_{step.class_name.lower()}"), "", None, {})
+                self._layers[made.name] = made
+                self._added.append(made)
+
+            def resolve(leaf: Any) -> Any:
+                if isinstance(leaf, Step):
+                    return Tensor(outputs[leaf.index].name, 0, leaf.output)
+                if isinstance(leaf, Constant):
+                    return leaf.serialized()
+                return leaf
+
+            args, kwargs = map_leaves(step.args, resolve), map_leaves(step.kwargs, resolve)
+            made.class_name, made.module, made.build_config = step.class_name, step.module, None
+            made.registered_name = None if step.module == "keras.layers" else step.class_name
+            made.config = {**map_leaves(step.config, resolve), "name": made.name}
+            new_call = Call(args, kwargs)
+            if made is layer:
+                made.calls[0] = new_call
+            else:
+                made.calls = [new_call]
+            outputs.append(made)
+            self._note_specs(made, 0, new_call)
+        if number:
+            last = outputs[-1]
+            for tensor in list(self._specs):
+                if tensor.layer == last.name:
+                    self._replaced[Tensor(layer.name, number, tensor.output)] = tensor
+        path = self._where(layer)
+        names = ", ".join(dict.fromkeys(step.class_name for step in steps))
+        self._notes.add("translated", path, f"{layer.source or layer.name} is now {names}")
+
+    def _free_name(self, base: str) -> str:
+        base = re.sub(r"[^A-Za-z0-9_.]", "_", base)
+        name = base
+        while name in self._layers:
+            self._numbers[base] = self._numbers.get(base, 1) + 1
+            name = f"{base}_{self._numbers[base]}"
+        return name
+
+    def _spec(self, tensor: Tensor) -> Spec:
+        return self._specs.get(tensor, Spec(None, None))
+
+    def _note_specs(self, layer: Layer, number: int, call: Call) -> None:
+        for tensor in call.tensors():
+            spec = self._spec(tensor)
+            shape = spec.shape and tuple(size if type(size) is int else None for size in spec.shape)
+            layer.specs[tensor] = (shape, spec.dtype)
+        args = map_leaves(call.args, lambda leaf: self._spec(leaf) if isinstance(leaf, Tensor) else leaf)
+        kwargs = map_leaves(call.kwargs, lambda leaf: self._spec(leaf) if isinstance(leaf, Tensor) else leaf)
+        found = _specs_of(layer, args, kwargs)
+        for index, spec in enumerate(found or [Spec(None, None)]):
+            tensor = Tensor(layer.name, number, index)
+            # An unknown size is known to be that of this tensor: so it is recognized in other shapes.
+            shape = spec.shape and tuple(
+                Dim(tensor, axis) if size is None else size for axis, size in enumerate(spec.shape)
+            )
+            self._specs[tensor] = Spec(shape, spec.dtype)
+
+    def _where(self, layer: Layer) -> str:
+        return f"{self._path}/{layer.name}" if self._path else layer.name
+
+    def _refuse(self, layer: Layer, reason: str, fix: str = "replace the operation in the original.") -> None:
+        around = [f"{tensor.layer}" for call in layer.calls for tensor in call.tensors()]
+        if self._readers is None:
+            self._readers = {}
+            for one in self._model.layers:
+                for tensor in (tensor for call in one.calls for tensor in call.tensors()):
+                    self._readers.setdefault(tensor.layer, []).append(one.name)
+        after = self._readers.get(layer.name, [])
+        where = f" (after {', '.join(dict.fromkeys(around)) or 'nothing'}, before {', '.join(dict.fromkeys(after)) or 'the output'})"
+        self._notes.refuse(self._where(layer), f"{reason}{where}", fix)
+
+
+def _is_none(value: Argument) -> bool:
+    return value is None or (isinstance(value, list) and bool(value) and all(item is None for item in value))
+
+
+def _specs_of(layer: Layer, args: list[Argument], kwargs: dict[str, Argument]) -> list[Spec] | None:
+    """Return the shapes and dtypes of the outputs of a call, also of a nested model."""
+    if layer.model is None:
+        config = {key: write_layer(value) if isinstance(value, Layer) else value for key, value in layer.config.items()}
+        return output_specs(layer.class_name, config, args, kwargs)
+    model = layer.model
+    given = [leaf for leaf in _flat(Call(args, {})) if isinstance(leaf, Spec)]
+    if not model.is_functional:
+        specs: list[Spec] | None = given
+        for inner in model.layers:
+            if inner.class_name != "InputLayer" and specs is not None:
+                specs = _specs_of(inner, list(specs), {})
+        return specs
+    found = dict(zip(tensors_in(model.inputs), given, strict=False))
+    by_name = {inner.name: inner for inner in model.layers}
+
+    def spec(leaf: Any) -> Any:
+        return found.get(leaf, Spec()) if isinstance(leaf, Tensor) else leaf
+
+    for name, number in _in_order(model):
+        inner, call = by_name[name], by_name[name].calls[number]
+        if inner.class_name == "InputLayer":
+            continue
+        made = _specs_of(inner, map_leaves(call.args, spec), map_leaves(call.kwargs, spec))
+        for index, one in enumerate(made or [Spec()]):
+            found[Tensor(name, number, index)] = one
+    return [found.get(tensor, Spec()) for tensor in tensors_in(model.outputs)]
+
+
+def _flat(call: Call) -> Iterator[Argument]:
+    found: list[Any] = []
+    map_leaves([call.args, call.kwargs], found.append)
+    yield from found
+
+
+def _in_order(model: Model) -> list[tuple[str, int]]:
+    """Return all calls of a functional model in an order that can be run."""
+    by_name = {layer.name: layer for layer in model.layers}
+    done: dict[tuple[str, int], None] = {}
+    for start in [(layer.name, number) for layer in model.layers for number in range(len(layer.calls))]:
+        waiting = [(start, False)]
+        while waiting:
+            key, is_ready = waiting.pop()
+            if key in done or (key[0] not in by_name):
+                continue
+            if is_ready:
+                done[key] = None
+                continue
+            waiting.append((key, True))
+            calls = by_name[key[0]].calls
+            if key[1] < len(calls):
+                waiting += [
+                    ((tensor.layer, tensor.call), False)
+                    for tensor in calls[key[1]].tensors()
+                    if (tensor.layer, tensor.call) != key
+                ]
+    return [key for key in done if key[1] < len(by_name[key[0]].calls)]

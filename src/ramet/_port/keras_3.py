@@ -1,0 +1,29 @@
+"""Complete the config of an HDF5 file of Keras 3, which names no modules."""
+
+from __future__ import annotations
+
+from ramet._port.draft import Model
+from ramet._port.notes import Notes
+from ramet._port.settings_table import has_class
+from ramet._port.variables import walk_layers
+
+
+def complete_model(model: Model, notes: Notes) -> None:
+    """Add the modules of Keras' own layers and operations to a draft, in place."""
+    for path, layer in walk_layers(model):
+        if layer.module is not None or layer.model is not None:
+            continue
+        if has_class(f"keras.layers.{layer.class_name}"):
+            layer.module, layer.registered_name = "keras.layers", None
+            continue
+        for module in ("keras.src.ops.numpy", "keras.src.ops.nn", "keras.src.ops.core", "keras.src.ops.math"):
+            if has_class(f"{module}.{layer.class_name}"):
+                layer.module, layer.registered_name = module, layer.class_name
+                break
+        else:
+            name = layer.class_name.rpartition(">")[2]
+            registered = notes.registered(layer.class_name)
+            if registered is None:
+                reason = f"its class {name!a} is not one of Keras 3"
+                notes.refuse(path, reason, "pass the module that defines the class: --import my_layers.")
+            layer.class_name, layer.registered_name = name, registered

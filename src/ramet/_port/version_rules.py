@@ -1,0 +1,269 @@
+"""What the table of settings cannot tell about releases of Keras 3: changes of behavior, and errors in their loaders."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from ramet._files import Json, walk_json
+from ramet._port.notes import Notes
+
+_Object: TypeAlias = dict[str, Json]
+
+# Classes with another name since a release, without an alias.
+_RENAMED = (
+    ("keras.initializers.IdentityInitializer", "keras.initializers.Identity"),
+    ("keras.initializers.OrthogonalInitializer", "keras.initializers.Orthogonal"),
+)
+
+
+def renamed_classes(name: str) -> list[str]:
+    """Return the names of a class in releases in which it has another one."""
+    return [pair[1 - pair.index(name)] for pair in _RENAMED if name in pair]
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """Something that releases before another one compute differently, or cannot compute or load.
+
+    Attributes:
+        classes: The full names of the classes.
+        since: The first release that does it as all later ones do.
+        applies: Returns whether it concerns a layer or model, from its JSON.
+        reason: What older releases do, as a clause that follows "Keras before 3.7".
+        is_change: Whether a file of an older release is different in a newer one, too.
+    """
+
+    classes: frozenset[str]
+    since: str
+    applies: Callable[[_Object], bool]
+    reason: str
+    is_change: bool = False
+
+
+def check_behavior(name: str, value: _Object, source: str, target: str, path: str, notes: Notes) -> None:
+    """Refuse a layer or model that the target computes differently, or not at all."""
+    for limit in _LIMITS:
+        before, after = is_before(source, limit.since), is_before(target, limit.since)
+        if name not in limit.classes or not (before != after if limit.is_change else after and not before):
+            continue
+        if limit.applies(value):
+            own = name.rpartition(".")[2]
+            way = f"port for Keras {limit.since} or newer" if after else "use the release that wrote the file"
+            notes.refuse(path, f"{own}: Keras before {limit.since} {limit.reason}", f"{way}, or change the layer.")
+
+
+def _layers(names: str) -> frozenset[str]:
+    return frozenset(f"keras.layers.{name}" for name in names.split())
+
+
+def _calls(value: _Object) -> list[_Object]:
+    nodes = value.get("inbound_nodes")
+    return [node for node in nodes if isinstance(node, dict)] if isinstance(nodes, list) else []
+
+
+def _tensors(value: Json) -> list[_Object]:
+    """Return shape, dtype and history of all tensors in an argument."""
+    found = [item for item in walk_json(value) if _is_tensor(item) and isinstance(item.get("config"), dict)]
+    return [item["config"] for item in found]
+
+
+def _input_shapes(value: _Object) -> list[list[Any]]:
+    """Return the shapes of the first arguments of a layer, or the one that it was built with."""
+    found = [one.get("shape") for call in _calls(value) for one in _tensors(call.get("args"))[:1]]
+    built = value.get("build_config")
+    found += [built.get("input_shape")] if not found and isinstance(built, dict) else []
+    return [shape for shape in found if isinstance(shape, list)]
+
+
+def _masks(value: _Object) -> list[Json]:
+    return [mask for call in _calls(value) if (mask := (call.get("kwargs") or {}).get("mask")) is not None]
+
+
+def _masks_values(value: _Object) -> bool:
+    return any(isinstance(mask, list) and len(mask) > 1 and mask[1] is not None for mask in _masks(value))
+
+
+def _encodes_one_number(value: _Object) -> bool:
+    return value["config"].get("output_mode") == "one_hot" and any(
+        len(shape) > 1 and shape[-1] == 1 for shape in _input_shapes(value)
+    )
+
+
+def _takes_integers(value: _Object) -> bool:
+    dtypes = [one.get("dtype") for call in _calls(value) for one in _tensors(call.get("args"))[:1]]
+    return any(isinstance(dtype, str) and dtype.startswith(("int", "uint", "bool")) for dtype in dtypes)
+
+
+def _has_other_sizes(value: _Object) -> bool:
+    """Return whether query and value of an attention layer have other sizes in their last axis."""
+    for call in _calls(value):
+        sizes = {one["shape"][-1] for one in _tensors([call.get("args"), call.get("kwargs")])[:2] if one.get("shape")}
+        if len(sizes) > 1:
+            return True
+    return False
+
+
+def _has_layer_as_activation(value: _Object) -> bool:
+    found = [value["config"].get(key) for key in ("activation", "recurrent_activation")]
+    return any(isinstance(one, dict) and isinstance(one.get("config"), dict) for one in found)
+
+
+def _is_model(value: Json) -> bool:
+    config = value.get("config") if isinstance(value, dict) else None
+    return isinstance(config, dict) and isinstance(config.get("layers"), list)
+
+
+def _is_out_of_order(value: _Object) -> bool:
+    """Return whether a layer is called again with what was computed from a layer after it."""
+    done: Counter[str] = Counter()
+    for layer in value["config"].get("layers", ()):
+        for call in _calls(layer):
+            for tensor in _tensors([call.get("args"), call.get("kwargs")]):
+                history = tensor.get("keras_history")
+                if isinstance(history, list) and len(history) == 3 and done[history[0]] <= history[1]:
+                    return True
+            done[str(layer.get("name"))] += 1
+        done[str(layer.get("name"))] += not _calls(layer)
+    return False
+
+
+_ATTENTION = _layers("MultiHeadAttention")
+_LIMITS = (
+    _Limit(
+        _layers("RandomCrop"),
+        "3.6",
+        lambda _: True,
+        "crops outside training, and later releases resize",
+        is_change=True,
+    ),
+    _Limit(
+        _layers("RandomCrop"),
+        "3.8",
+        lambda _: True,
+        "resizes or crops outside training, and later releases do not",
+        is_change=True,
+    ),
+    _Limit(
+        _layers("CategoryEncoding Discretization Hashing IntegerLookup StringLookup"),
+        "3.4",
+        _encodes_one_number,
+        "adds an axis to the result where the last axis has one number",
+        is_change=True,
+    ),
+    _Limit(
+        _layers("Resizing"),
+        "3.6",
+        _takes_integers,
+        "returns floats for images of integers, and later releases round",
+        is_change=True,
+    ),
+    _Limit(
+        _layers("TimeDistributed"),
+        "3.5",
+        lambda value: _is_model(value["config"].get("layer")),
+        "cannot apply a model to every step",
+    ),
+    _Limit(_ATTENTION, "3.7", _has_other_sizes, "requires the same last size of query and value"),
+    _Limit(
+        frozenset({"keras.src.models.functional.Functional"}),
+        "3.7",
+        _is_out_of_order,
+        "cannot load a model in which a layer is called again after layers that read it",
+    ),
+    _Limit(
+        _layers("RNN"),
+        "3.10",
+        lambda value: bool(_masks(value)) and "cells" in (value["config"].get("cell") or {}).get("config", {}),
+        "cannot use a mask with several cells",
+    ),
+    _Limit(
+        _layers(
+            "Activation Conv1D Conv1DTranspose Conv2D Conv2DTranspose Conv3D Conv3DTranspose ConvLSTM1D ConvLSTM2D ConvLSTM3D Dense "
+            "DepthwiseConv1D DepthwiseConv2D EinsumDense GRU GRUCell GroupedQueryAttention LSTM LSTMCell SeparableConv1D "
+            "SeparableConv2D SimpleRNN SimpleRNNCell"
+        ),
+        "3.10",
+        _has_layer_as_activation,
+        "cannot load a layer as an activation",
+    ),
+    _Limit(
+        _layers("AdditiveAttention Attention"), "3.12", _masks_values, "cannot compute it with a mask of the values"
+    ),
+)
+
+
+_TRANSPOSED = _layers("Conv1DTranspose Conv2DTranspose Conv3DTranspose")
+
+
+def adapt_to_loader(name: str, value: _Object, target: str, path: str, notes: Notes) -> None:
+    """Rewrite what the loader of the target cannot read, although it has the class and its settings."""
+    config: dict[str, Any] = value["config"]
+    if name == "keras.layers.Softmax" and is_before(target, "3.10") and _masks(value):
+        notes.add("caution", path, f"where its mask removes everything, the result is zero, but not in Keras {target}")
+    elif (
+        name == "keras.layers.MultiHeadAttention"
+        and is_before(target, "3.7")
+        and type(config.get("output_shape")) is int
+    ):
+        config["output_shape"] = [config["output_shape"]]
+        notes.add("rewritten", path, "output_shape is a list")
+    elif name in _TRANSPOSED and is_before(target, "3.11") and isinstance(config.get("output_padding"), list):
+        if len(set(config["output_padding"])) == 1:
+            config["output_padding"] = config["output_padding"][0]
+            notes.add("rewritten", path, "output_padding is one number")
+        else:
+            reason = f"Keras {target} needs the same output_padding for all axes"
+            notes.refuse(path, reason, "port for Keras 3.11 or newer, or change the layer.")
+    elif name == "keras.layers.Normalization" and is_before(target, "3.8"):
+        _repeat_statistics(config, value.get("build_config"), target, path, notes)
+    elif name == "keras.layers.Dot" and is_before(target, "3.4") and value.pop("build_config", None) is not None:
+        notes.add("dropped", path, "the shapes of the inputs, which follow from the graph")
+    elif name == "keras.layers.Bidirectional" and is_before(target, "3.3"):
+        # Built on its own, the template of both directions expects weights in the file.
+        built = [item for item in walk_json(config.get("layer")) if isinstance(item, dict) and "build_config" in item]
+        for item in built:
+            del item["build_config"]
+        if built:
+            notes.add("dropped", path, "the shapes of the inner layer, which follow from those of the outer one")
+    elif name == "keras.src.ops.numpy.GetItem" and is_before(target, "3.2"):
+        for call in value.get("inbound_nodes") or ():
+            keys = [item for item in walk_json(call) if isinstance(item, list) and any(map(_is_slice, item))]
+            if any(len(key) > 1 and not any(map(_is_tensor, key)) for key in keys):
+                reason = f"Keras {target} cannot load slices along more than one axis"
+                notes.refuse(path, reason, "slice one axis after the other, or port for Keras 3.2 or newer.")
+
+
+def is_before(version: str, other: str) -> bool:
+    """Return whether a release such as "3.8" is older than another one."""
+    return [int(part) for part in version.split(".")] < [int(part) for part in other.split(".")]
+
+
+def _repeat_statistics(config: _Object, build: Json, target: str, path: str, notes: Notes) -> None:
+    """Write one mean for all features as a list: before Keras 3.8 it is not repeated."""
+    axes = config.get("axis")
+    shape = build.get("input_shape") if isinstance(build, dict) else None
+    axes = axes if isinstance(axes, list) else [axes]
+    for key in ("mean", "variance"):
+        value = config.get(key)
+        if not isinstance(value, int | float) or axes in ([None], []):
+            continue
+        sizes = [shape[axis] for axis in axes] if isinstance(shape, list) else [None]
+        if not all(type(size) is int for size in sizes):
+            notes.refuse(path, f"Keras {target} needs one {key} per feature", f"pass a list as {key}.")
+            continue
+        repeated: Json = value
+        for size in reversed(sizes):
+            repeated = [repeated] * size
+        config[key] = repeated
+        notes.add("rewritten", path, f"{key}={value} is repeated for each feature")
+
+
+def _is_slice(value: Json) -> bool:
+    return isinstance(value, dict) and value.get("class_name") == "__slice__"
+
+
+def _is_tensor(value: Json) -> bool:
+    return isinstance(value, dict) and value.get("class_name") == "__keras_tensor__"

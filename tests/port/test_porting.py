@@ -1,0 +1,383 @@
+"""`ramet.port` and `ramet.load` as functions: reports, targets, models that were rescued, and compile settings."""
+
+import json
+import warnings
+
+import h5py
+import keras
+import numpy as np
+import pytest
+
+import ramet
+from ramet._port import porting
+from ramet.errors import ArgumentError, ModelFileError, PortError, RametWarning, UnsafeFileError
+from tests.files.build import DENSE_WEIGHTS, archive, called, layer, legacy, one_layer, tensor, weights
+from tests.files.build import dense as current_dense
+from tests.files.hostile import MARKER, lambda_object
+from tests.port.rescued_files import (
+    EXPECTED,
+    KERNEL,
+    TRAINING,
+    WEIGHTS,
+    X,
+    dense,
+    lambda_layer,
+    old_file,
+    old_graph,
+    old_layer,
+    old_model,
+    written_by_tf_keras,
+)
+
+__all__ = ["written_by_tf_keras"]
+
+
+def outputs(model, x=X):
+    return keras.ops.convert_to_numpy(model(x))
+
+
+def triple(x):
+    return 3 * x
+
+
+# Reports.
+
+
+@pytest.fixture
+def report(tmp_path):
+    """The report of a port with a note and a dropped setting."""
+    return ramet.port(old_file(tmp_path / "old.h5", old_layer("LeakyReLU", "leaky", alpha=0.1)), tmp_path / "new.keras")
+
+
+@pytest.mark.no_backend
+def test_report_prints_as_a_table(report):
+    assert repr(report) == "<PortReport 'old.h5' to Keras 3.15: written to 'new.keras'>"
+    assert str(report).startswith("old.h5 (Keras 2.15.0) to Keras 3.15: written to 'new.keras'\n")
+    assert "Rewritten: the same setting in another form\n" in str(report)
+
+
+@pytest.mark.no_backend
+def test_report_is_written_as_markdown_html_and_json(report):
+    assert "`leaky`" in report.to_markdown()
+    assert "negative_slope=0.1" in report.to_html()
+    record = json.loads(report.to_json())
+    assert record["notes"][0]["path"] == "leaky"
+    assert record["arrays"]["model_weights/d/d/kernel:0"] == {"fate": "used", "detail": "d/kernel"}
+
+
+@pytest.mark.no_backend
+def test_plan_lists_all_reasons_and_port_raises_the_first(tmp_path):
+    path = legacy(tmp_path / "old.h5", old_model(old_layer("Mine", "a"), old_layer("Yours", "b")))
+
+    plan = ramet.port(path)
+
+    assert [one.path for one in plan.refusals] == ["a", "b"]
+    assert not plan.is_written
+    with pytest.raises(PortError, match=r"Cannot port 'old.h5' to Keras 3.15 at 'a': .*, and 1 more") as caught:
+        ramet.port(path, tmp_path / "new.keras")
+    assert caught.value.path == "a"
+    assert not (tmp_path / "new.keras").exists()
+
+
+@pytest.mark.no_backend
+def test_every_array_is_accounted_for(tmp_path):
+    path = old_file(tmp_path / "old.h5", training=TRAINING)
+    with h5py.File(path, "a") as file:
+        file["optimizer_weights/Adam/iterations:0"] = np.asarray(7)
+
+    report = ramet.port(path)
+
+    assert {array: fate for array, (fate, _) in report.arrays.items()} == {
+        "model_weights/d/d/kernel:0": "used",
+        "model_weights/d/d/bias:0": "used",
+        "optimizer_weights/Adam/iterations:0": "left out",
+    }
+
+
+@pytest.mark.no_backend
+def test_report_of_a_huge_refusal_is_short(tmp_path):
+    layers = [old_layer("Mine", f"m{number}", value="v" * 5_000) for number in range(200)]
+
+    text = str(ramet.port(legacy(tmp_path / "old.h5", old_model(*layers[:10]))))
+
+    assert len(text) < 5_000
+
+
+# Arguments.
+
+
+@pytest.mark.no_backend
+def test_unknown_version_is_refused_with_the_known_ones(tmp_path):
+    with pytest.raises(ArgumentError, match=r"2\.4") as caught:
+        ramet.port(old_file(tmp_path / "old.h5"), to="2.4")
+
+    assert "3.15" in str(caught.value)
+
+
+@pytest.mark.no_backend
+def test_target_is_checked_before_the_source_is_read(tmp_path):
+    with pytest.raises(ArgumentError, match="unsupported file extension"):
+        ramet.port(tmp_path / "missing.h5", tmp_path / "new.pb")
+
+
+@pytest.mark.no_backend
+def test_source_can_be_replaced(tmp_path):
+    path = archive(tmp_path / "m.keras")
+
+    ramet.port(path, path, to="3.8", force=True)
+
+    assert ramet.scan(path).keras_version.startswith("3.8")
+
+
+@pytest.mark.no_backend
+@pytest.mark.parametrize(
+    ("error", "seen"),
+    [(KeyboardInterrupt, KeyboardInterrupt), (OSError, ModelFileError), (RuntimeError, ModelFileError)],
+)
+def test_error_while_writing_keeps_the_old_file(tmp_path, monkeypatch, error, seen):
+    path, target = old_file(tmp_path / "old.h5"), tmp_path / "new.keras"
+    target.write_text("precious")
+    monkeypatch.setattr(porting, "write_h5_weights", lambda *_: (_ for _ in ()).throw(error))
+
+    with pytest.raises(seen):
+        ramet.port(path, target, force=True)
+
+    assert target.read_text() == "precious"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new.keras", "old.h5"]
+
+
+# Code in files.
+
+
+@pytest.mark.no_backend
+def test_lambda_of_keras_3_is_refused(tmp_path):
+    config = one_layer(layer("Lambda", "scale", called(tensor("x")), function=lambda_object(tmp_path), arguments={}))
+    path = archive(tmp_path / "m.keras", config)
+
+    for to in (None, "3.8", "tf_keras"):
+        report = ramet.port(path, to=to)
+
+        assert report.refusals, to
+    assert not (tmp_path / MARKER).exists()
+
+
+def test_code_in_compile_settings_is_left_out(tmp_path):
+    config = {**one_layer(current_dense()), "compile_config": {"optimizer": "sgd", "loss": lambda_object(tmp_path)}}
+    path = archive(tmp_path / "m.keras", config)
+
+    report = ramet.port(path, tmp_path / "new.keras", to="3.15")
+    model = ramet.load(path)
+
+    assert (report.is_written, report.is_current) == (True, False)
+    assert "how the model was compiled: the file contains compiled Python code" in str(report)
+    assert ramet.scan(tmp_path / "new.keras").verdict == "safe"
+    assert not model.compiled
+    assert not (tmp_path / MARKER).exists()
+
+
+@pytest.mark.no_backend
+def test_code_in_the_arguments_of_a_rescued_lambda_is_refused(tmp_path):
+    record = lambda_layer(tmp_path)
+    record["config"]["arguments"] = {"how": lambda_object(tmp_path)}
+    path = old_file(tmp_path / "old.h5", record)
+
+    with pytest.raises(UnsafeFileError):
+        ramet.port(path, functions={"scale": "triple"})
+
+
+@pytest.mark.no_backend
+def test_custom_class_of_keras_3_needs_its_name(tmp_path):
+    config = one_layer(layer("Mine", "mine", called(tensor("x")), module="own", registered_name="own>Mine"))
+    path = archive(tmp_path / "m.keras", config)
+
+    refused = ramet.port(path, to="3.8")
+    allowed = ramet.port(path, tmp_path / "out.keras", to="3.8", custom=["Mine"])
+
+    assert "--import" in refused.refusals[0].fix
+    assert allowed.is_written
+
+
+# Models that are loaded.
+
+
+def test_file_of_keras_2_is_loaded(tmp_path):
+    model = ramet.load(old_file(tmp_path / "old.h5"))
+
+    np.testing.assert_allclose(outputs(model), EXPECTED, rtol=1e-5, atol=1e-6)
+    assert [one.name for one in model.layers] == ["d"]
+
+
+def test_file_of_keras_3_is_loaded(tmp_path):
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2, name="head")])
+    model.compile("sgd", "mse")
+    model.save(tmp_path / "m.keras")
+
+    found = ramet.load(tmp_path / "m.keras")
+
+    np.testing.assert_allclose(outputs(found), outputs(model), rtol=1e-6)
+    assert found.compiled
+
+
+def test_json_with_weights_is_loaded(tmp_path):
+    (tmp_path / "m.json").write_text(json.dumps(json.dumps(old_model(dense()))))
+
+    model = ramet.load(tmp_path / "m.json", weights=old_file(tmp_path / "w.h5"))
+
+    np.testing.assert_allclose(outputs(model), EXPECTED, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["model.h5", "model.keras", "saved", "model.json"])
+def test_every_format_of_tf_keras_is_loaded(written_by_tf_keras, name):
+    with np.load(written_by_tf_keras / "expected.npz") as stored:
+        expected = stored["y"]
+    extra = {"weights": written_by_tf_keras / "only.weights.h5"} if name == "model.json" else {}
+
+    model = ramet.load(written_by_tf_keras / name, **extra)
+
+    np.testing.assert_allclose(outputs(model), expected, rtol=1e-5, atol=1e-6)
+    assert [one.name for one in model.layers] == ["hidden", "leaky", "head"]
+    assert model.compiled == (name != "model.json")
+
+
+def test_model_is_compiled_as_it_was(tmp_path):
+    path = old_file(tmp_path / "old.h5", training=TRAINING)
+
+    model = ramet.load(path)
+
+    assert isinstance(model.optimizer, keras.optimizers.Adam)
+    assert float(keras.ops.convert_to_numpy(model.optimizer.learning_rate)) == pytest.approx(0.01)
+    assert not ramet.load(path, compile=False).compiled
+
+
+@pytest.mark.parametrize(
+    "training",
+    [
+        {"loss": "own_loss", "optimizer_config": {"class_name": "Adam", "config": {}}},
+        {"loss": "mse", "optimizer_config": {"class_name": "Yogi", "config": {}}},
+        {"loss": {"class_name": "Own", "config": {}}, "optimizer_config": {"class_name": "Adam", "config": {}}},
+        {"loss": 3, "metrics": 4, "optimizer_config": {"class_name": "Adam", "config": 5}},
+        {"loss": "mse", "metrics": {"class_name": "Own"}, "optimizer_config": {"class_name": ["Adam"]}},
+        {"loss": "mse", "optimizer_config": {"class_name": "Adam", "config": {"learning_rate": {"class_name": {}}}}},
+        {
+            "loss": "mse",
+            "metrics": [{"class_name": "MeanMetricWrapper", "config": {"fn": []}}],
+            "optimizer_config": "sgd",
+        },
+    ],
+)
+def test_compile_settings_never_block_a_model(tmp_path, training):
+    path = old_file(tmp_path / "old.h5", training=training)
+
+    report = ramet.port(path, tmp_path / "new.keras")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = ramet.load(path)
+
+    assert report.is_written
+    assert any(note.kind == "left out" for note in report.notes), str(report)
+    np.testing.assert_allclose(outputs(model), EXPECTED, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "training",
+    [
+        {"loss": "mse", "optimizer_config": {"class_name": "Adam", "config": {"learning_rate": "fast"}}},
+        {
+            "loss": {"no": "mse"},
+            "loss_weights": [1, 2],
+            "optimizer_config": {"class_name": "SGD", "config": {"momentum": []}},
+        },
+    ],
+)
+def test_compile_settings_that_keras_refuses_give_a_warning(tmp_path, training):
+    path = old_file(tmp_path / "old.h5", training=training)
+
+    with pytest.warns(RametWarning, match="without its optimizer, loss and metrics"):
+        model = ramet.load(path)
+
+    np.testing.assert_allclose(outputs(model), EXPECTED, rtol=1e-5, atol=1e-6)
+
+
+def test_lambda_is_loaded_with_its_function(tmp_path):
+    path = old_file(tmp_path / "old.h5", lambda_layer(tmp_path))
+
+    with pytest.raises(PortError, match="its function is Python code"):
+        ramet.load(path)
+    model = ramet.load(path, functions={"scale": triple})
+
+    np.testing.assert_allclose(outputs(model), 3 * EXPECTED, rtol=1e-5, atol=1e-6)
+    assert not (tmp_path / MARKER).exists()
+
+
+def test_lambda_of_a_ported_file_is_loaded_with_its_function(tmp_path):
+    path, target = old_file(tmp_path / "old.h5", lambda_layer(tmp_path)), tmp_path / "new.keras"
+    ramet.port(path, target, functions={"scale": "triple"})
+
+    model = keras.saving.load_model(target, {"triple": triple})
+
+    np.testing.assert_allclose(outputs(model), 3 * EXPECTED, rtol=1e-5, atol=1e-6)
+
+
+class Scale(keras.layers.Layer):
+    """A layer as a user would write it for Keras 3."""
+
+    def __init__(self, factor=1.0, **options):
+        super().__init__(**options)
+        self.factor = factor
+
+    def build(self, shape):
+        self.gain = self.add_weight(shape=(shape[-1],), name="gain")
+
+    def call(self, x):
+        return x * self.factor * self.gain
+
+
+def test_custom_layer_is_loaded_with_its_class(tmp_path):
+    arrays = WEIGHTS | {"mine": {"mine/gain:0": np.asarray([2, 3], "float32")}}
+    path = old_file(tmp_path / "old.h5", old_layer("Scale", "mine", factor=0.5), arrays=arrays)
+
+    with pytest.raises(PortError, match="its class 'Scale' is not one of Keras 3"):
+        ramet.load(path)
+    model = ramet.load(path, custom_objects={"Scale": Scale})
+
+    np.testing.assert_allclose(outputs(model), EXPECTED * [1, 1.5], rtol=1e-5, atol=1e-6)
+
+
+def test_shared_layer_is_loaded_once(tmp_path):
+    config = old_graph(
+        (dense(units=4), [[["x", 0, 0, {}]], [["d", 0, 0, {}]]]),
+        (old_layer("Add", "sum"), [[["d", 0, 0, {}], ["d", 1, 0, {}]]]),
+    )
+    kernel = np.concatenate([KERNEL, KERNEL], 1)
+    arrays = {"d": {"d/kernel:0": kernel, "d/bias:0": np.zeros(4, "float32")}}
+
+    model = ramet.load(legacy(tmp_path / "old.h5", config, arrays))
+
+    np.testing.assert_allclose(outputs(model), X @ kernel + X @ kernel @ kernel, rtol=1e-5, atol=1e-6)
+    assert len(model.weights) == 2
+
+
+@pytest.mark.no_backend
+def test_unsafe_weights_file_and_missing_file_are_refused(tmp_path):
+    (tmp_path / "only.weights.h5").write_bytes(weights(DENSE_WEIGHTS))
+    unsafe = old_file(tmp_path / "old.h5", old_layer("StringLookup", "words", vocabulary="/etc/passwd"))
+
+    with pytest.raises(UnsafeFileError):
+        ramet.load(unsafe)
+    with pytest.raises(ModelFileError, match="contains weights, but no model"):
+        ramet.load(tmp_path / "only.weights.h5")
+    with pytest.raises(ModelFileError, match="no such file"):
+        ramet.load(tmp_path / "missing.h5")
+
+
+def test_lambda_of_keras_3_is_loaded_with_its_function(tmp_path):
+    path = tmp_path / "new.keras"
+    layers = [keras.Input((3,)), keras.layers.Lambda(lambda x: x * 3, name="scale")]
+    keras.Sequential(layers).save(path)
+
+    with pytest.raises(PortError, match="its function is Python code"):
+        ramet.load(path)
+    model = ramet.load(path, functions={"scale": triple})
+
+    assert np.array_equal(model.predict(np.ones((2, 3), "float32"), verbose=0), np.full((2, 3), 3.0))

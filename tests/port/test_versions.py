@@ -1,0 +1,353 @@
+"""Files of one Keras 3 release for another one. The oracle is that release, in a process of its own."""
+
+import importlib.util
+import io
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import h5py
+import keras
+import numpy as np
+import pytest
+
+from ramet._files.json_data import walk_json
+from ramet._port import releases, version_rules, versions
+from ramet._port.notes import Notes
+from ramet.errors import ArgumentError
+from tests.port import old_keras
+from tests.port.version_models import MODELS
+
+SOURCE = versions.resolve_version(keras.__version__)
+RELEASES = releases.settings_table()["releases"]
+# Features that a model uses and a release does not have, by model: the first release that has them.
+NEEDS = {"RMSNormalization": "3.9", "AutoContrast": "3.6", "RandomCrop": "3.8", "operations": "3.2"}
+# Models that older releases run on torch only with torchvision, of which there is no build for every machine.
+NEED_TORCHVISION = {"Resizing", "UpSampling2D"} if keras.backend.backend() == "torch" else set()
+
+
+def port(source, target, path, *, release=SOURCE):
+    """Port a file with as little code as possible; return the notes."""
+    notes = Notes()
+    with zipfile.ZipFile(source) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    config = json.loads(members["config.json"])
+    ported = versions.rewrite_for(config, source=release, target=target, notes=notes)
+    weights = io.BytesIO(members["model.weights.h5"])
+    with h5py.File(weights, "r+") as file:
+        arrays = []
+        file.visititems(lambda name, item: arrays.append(name) if isinstance(item, h5py.Dataset) else None)
+        renamed = versions.rename_weights(arrays, source=release, target=target, config=config)
+        for old in renamed:
+            file.move(old, f"{old} moving")
+        for old, new in renamed.items():
+            file.move(f"{old} moving", new)
+    members["model.weights.h5"] = weights.getvalue()
+    members["config.json"] = json.dumps(ported).encode()
+    members["metadata.json"] = json.dumps({"keras_version": f"{target}.0", "date_saved": ""}).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return notes
+
+
+def rewrite(config, target, source=SOURCE):
+    notes = Notes()
+    return versions.rewrite_for(config, source=source, target=target, notes=notes), notes
+
+
+def saved_config(model, path):
+    model.save(path)
+    with zipfile.ZipFile(path) as archive:
+        return json.loads(archive.read("config.json"))
+
+
+def differs(found, expected):
+    if found.keys() != expected.keys():
+        return f"{sorted(found)} instead of {sorted(expected)}"
+    for name, value in expected.items():
+        if found[name].shape != value.shape:
+            return f"{name}: shape {found[name].shape} instead of {value.shape}"
+        distance = np.abs(found[name] - value).max(initial=0)
+        if distance > 1e-5 * max(np.abs(value).max(initial=0), 1e-3):
+            return f"{name}: difference {distance}"
+    return ""
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """Save every model once, with its inputs and what it computes."""
+    folder = tmp_path_factory.mktemp("saved")
+    expected = {}
+    for name, build in MODELS.items():
+        keras.utils.clear_session(free_memory=False)
+        keras.utils.set_random_seed(0)
+        model, inputs = build()
+        rng = np.random.default_rng(1)
+        for weight in model.weights:
+            if keras.backend.is_float_dtype(weight.dtype):
+                weight.assign(rng.uniform(0.1, 1, weight.shape))
+        model.save(folder / f"{name}.keras")
+        np.savez(folder / f"{name}.npz", **{f"input{number}": value for number, value in enumerate(inputs)})
+        expected[name] = old_keras.answer(model, inputs)[1]
+    return folder, expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("release", RELEASES[:-1])
+def test_ported_models_compute_the_same_in_an_older_release(release, saved, tmp_path):
+    old_keras.require(release)
+    folder, expected = saved
+    target = versions.resolve_version(release)
+    jobs, refused, untrained = {}, {}, set()
+
+    def wanted(name):
+        arrays = expected[name]
+        return {key: arrays[key] for key in arrays if key.startswith("output")} if name in untrained else arrays
+
+    for name in expected.keys() - NEED_TORCHVISION:
+        notes = port(folder / f"{name}.keras", target, tmp_path / f"{name}.keras")
+        untrained |= {name} if any(note.kind == "left out" for note in notes) else set()
+        if notes.refusals:
+            refused[name] = [str(refusal) for refusal in notes.refusals]
+        else:
+            jobs[name] = [str(tmp_path / f"{name}.keras"), str(folder / f"{name}.npz")]
+    known = versions.known_versions()
+    lacking = {name for name in expected if known.index(NEEDS.get(name, known[0])) > known.index(target)}
+    assert refused.keys() == lacking, refused
+    answers = old_keras.load_all(release, jobs, tmp_path, keras.backend.backend())
+    failed = {name: answer["error"] for name, answer in answers.items() if "error" in answer}
+    assert failed == {}
+    wrong = {name: differs(answer["arrays"], wanted(name)) for name, answer in answers.items()}
+    assert {name: reason for name, reason in wrong.items() if reason} == {}
+
+    # And back: what this release writes is ported to the installed one.
+    for name in answers:
+        again = tmp_path / f"{name} again.keras"
+        notes = port(tmp_path / release / f"{name}.keras", SOURCE, again, release=target)
+        assert notes.refusals == (), name
+        model = keras.saving.load_model(again)
+        with np.load(folder / f"{name}.npz") as inputs:
+            found = old_keras.answer(model, [inputs[key] for key in sorted(inputs.files)])[1]
+        assert differs(found, wanted(name)) == "", name
+
+
+# Settings, one by one.
+
+
+def additions():
+    """Return every setting of a class that the newest release has and an older one does not, with that release."""
+    found = []
+    newest = releases.release_of(SOURCE)
+    for name in releases.settings_table()["classes"]:
+        now = newest.find(name)
+        for version in versions.known_versions()[:-1] if now else ():
+            then = releases.release_of(version).find(name)
+            added = (now.settings.keys() - then.settings.keys() - then.keys) if then else ()
+            found += [(name, setting, version) for setting in sorted(added)]
+    return found
+
+
+def mutate(default):
+    """Return a value that is not the default."""
+    return not default if isinstance(default, bool) else 3 if default != 3 else 4
+
+
+def serialized(class_path, config, **more):
+    module, _, own = class_path.rpartition(".")
+    return {"module": module, "class_name": own, "config": config, "registered_name": None, **more}
+
+
+def in_model(layer):
+    inner = {"name": "net", "trainable": True, "layers": [layer]}
+    return serialized("keras.Sequential", inner)
+
+
+@pytest.mark.no_backend
+def test_every_new_setting_is_dropped_as_a_default_and_refused_otherwise():
+    cases = additions()
+    assert len(cases) > 500
+    wrong = []
+    for name, setting, version in cases:
+        default = releases.release_of(SOURCE).find(name).settings[setting]
+        call = {"args": [], "kwargs": {}}
+        if setting == "name" or name in (*versions._POLICIES, *version_rules._CHANGED):
+            continue
+        if not releases.has_no_default(default):
+            config = in_model(serialized(name, {"name": "it", setting: default}, name="it"))
+            found, notes = rewrite(config, version)
+            if notes.refusals or setting in found["config"]["layers"][0]["config"]:
+                wrong.append((name, setting, version, "default"))
+        config = in_model(serialized(name, {"name": "it", setting: mutate(default)}, name="it", inbound_nodes=[call]))
+        found, notes = rewrite(config, version)
+        layer = found["config"]["layers"][0]
+        is_refused = any(
+            refusal.path == "it" and setting in refusal.reason and refusal.fix for refusal in notes.refusals
+        )
+        is_moved = layer["inbound_nodes"][0]["kwargs"].get(setting) == mutate(default)
+        is_renamed = any(note.kind == "rewritten" and setting in note.text for note in notes)
+        if not (is_refused or is_moved or is_renamed):
+            wrong.append((name, setting, version, "other"))
+    assert wrong == []
+
+
+@pytest.mark.no_backend
+def test_every_missing_class_is_refused():
+    newest = releases.release_of(SOURCE)
+    policies = versions._POLICIES
+    for name in releases.settings_table()["classes"]:
+        for version in versions.known_versions()[:-1]:
+            old = releases.release_of(version)
+            if newest.find(name) is None or old.find(name) is not None or name in policies:
+                continue
+            _, notes = rewrite(in_model(serialized(name, {"name": "it"}, name="it")), version)
+            is_moved = any(note.kind == "rewritten" for note in notes)
+            assert is_moved or [refusal.path for refusal in notes.refusals] == ["it"], (name, version)
+
+
+@pytest.mark.no_backend
+@pytest.mark.parametrize("target", ["3.3", "3.8"])
+def test_an_activation_that_the_target_lacks_is_refused(target):
+    model = in_model(serialized("keras.layers.Dense", {"name": "head", "activation": "sparsemax"}))
+    _, notes = rewrite(model, "3.3")
+    assert [refusal.path for refusal in notes.refusals] == ["head"]
+    assert "activation='sparsemax' does not exist in Keras 3.3" in notes.refusals[0].reason
+    assert (
+        rewrite(in_model(serialized("keras.layers.Dense", {"name": "head", "activation": "relu"})), target)[1].refusals
+        == ()
+    )
+
+
+@pytest.mark.no_backend
+def test_a_custom_class_is_not_changed_but_the_layers_in_it_are():
+    inner = serialized("keras.layers.Dense", {"name": "inner", "units": 2, "quantization_config": None})
+    custom = {"module": "my.code", "class_name": "Block", "registered_name": "my>Block"}
+    config = in_model(
+        {**custom, "config": {"name": "block", "trainable": True, "quantization_config": 3, "layer": inner}}
+    )
+    found, notes = rewrite(config, "3.8")
+    block = found["config"]["layers"][0]["config"]
+    assert block["quantization_config"] == 3
+    assert "quantization_config" not in block["layer"]["config"]
+    assert [note.path for note in notes] == ["block/inner"]
+    assert "quantization_config=None is the default of Keras 3.1" in next(iter(notes)).text
+
+
+@pytest.mark.no_backend
+def test_the_given_config_is_not_changed_and_the_same_release_changes_nothing():
+    config = in_model(serialized("keras.layers.Dense", {"name": "it", "units": 2, "quantization_config": None}))
+    before = json.dumps(config)
+    rewrite(config, "3.3")
+    assert json.dumps(config) == before
+    assert rewrite(config, SOURCE)[0] == config
+
+
+@pytest.mark.no_backend
+def test_deeply_nested_models_are_rewritten():
+    layer = serialized("keras.layers.Dense", {"name": "it", "units": 2, "quantization_config": None})
+    for depth in range(5000):
+        layer = serialized("keras.Sequential", {"name": f"m{depth}", "layers": [layer]})
+    found, notes = rewrite(layer, "3.3")
+    assert notes.refusals == ()
+    assert not any(isinstance(item, dict) and "quantization_config" in item for item in walk_json(found))
+
+
+@pytest.mark.no_backend
+def test_an_optimizer_that_the_target_lacks_is_left_out(tmp_path):
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, name="head")])
+    model.compile(keras.optimizers.Muon(), "mse")
+    found, notes = rewrite(saved_config(model, tmp_path / "model.keras"), "3.8")
+    assert notes.refusals == ()
+    assert "compile_config" not in found
+    assert [note.path for note in notes if note.kind == "left out"] == [""]
+
+
+@pytest.mark.no_backend
+def test_a_metric_setting_that_the_target_lacks_leaves_out_the_metrics_only(tmp_path):
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, name="head")])
+    model.compile("sgd", "mse", metrics=[keras.metrics.SparseTopKCategoricalAccuracy(from_sorted_ids=True)])
+    found, notes = rewrite(saved_config(model, tmp_path / "model.keras"), "3.3")
+    assert notes.refusals == ()
+    assert found["compile_config"]["metrics"] is None
+    assert found["compile_config"]["loss"] == "mse"
+    assert any(note.kind == "left out" and "metrics" in note.text for note in notes)
+
+
+@pytest.mark.no_backend
+@pytest.mark.parametrize("quantized", [False, True])
+def test_low_rank_and_quantized_layers_are_refused_where_they_do_not_exist(quantized, tmp_path):
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(4, name="head")], name="net")
+    if quantized:
+        model.quantize("int8")
+    else:
+        model.layers[0].enable_lora(2, lora_alpha=5)
+    config = saved_config(model, tmp_path / "model.keras")
+    _, notes = rewrite(config, "3.2")
+    assert {refusal.path for refusal in notes.refusals} == {"head"}
+    assert rewrite(config, SOURCE)[1].refusals == ()
+
+
+@pytest.mark.no_backend
+def test_layers_are_renamed_if_operations_could_get_their_names(tmp_path):
+    model, _ = MODELS["operations_beside_layers"]()
+    names = [layer.name for layer in model.layers if isinstance(layer, keras.layers.Concatenate)]
+    _, notes = rewrite(saved_config(model, tmp_path / "model.keras"), "3.8")
+    assert [note.path for note in notes if note.kind == "renamed"] == names
+    assert not any(note.kind == "renamed" for note in rewrite(saved_config(model, tmp_path / "model.keras"), "3.12")[1])
+
+
+@pytest.mark.no_backend
+def test_settings_move_between_an_operation_and_its_calls(tmp_path):
+    model, _ = MODELS["slices"]()
+    config = saved_config(model, tmp_path / "model.keras")
+    found, notes = rewrite(config, "3.8")
+    operation = next(layer for layer in found["config"]["layers"] if layer["class_name"] == "Slice")
+    assert "shape" not in operation["config"]
+    assert operation["inbound_nodes"][0]["kwargs"]["shape"] == [2, 2, 3]
+    again, back = rewrite(found, SOURCE, source="3.8")
+    operation = next(layer for layer in again["config"]["layers"] if layer["class_name"] == "Slice")
+    assert operation["config"]["shape"] == [2, 2, 3]
+    assert "shape" not in operation["inbound_nodes"][0]["kwargs"]
+    assert (*notes.refusals, *back.refusals) == ()
+
+
+# Releases and the table.
+
+
+@pytest.mark.no_backend
+@pytest.mark.parametrize(
+    ("text", "expected"), [("3.8", "3.8"), ("3.8.0", "3.8"), ("3.10.0", "3.10"), ("3.15.1", "3.15")]
+)
+def test_a_release_is_found_by_its_first_two_numbers(text, expected):
+    assert versions.resolve_version(text) == expected
+
+
+@pytest.mark.no_backend
+@pytest.mark.parametrize("text", ["2.15.0", "3", "3.99", "", "latest"])
+def test_an_unknown_release_is_refused_with_the_known_ones(text):
+    with pytest.raises(ArgumentError) as caught:
+        versions.resolve_version(text)
+    assert "3.0, 3.1" in caught.value.expected
+
+
+@pytest.mark.no_backend
+def test_keras_and_numpy_are_not_imported():
+    code = "import sys, ramet._port.versions; print({'keras', 'numpy'} & sys.modules.keys())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.no_backend
+@pytest.mark.skipif(keras.__version__ not in RELEASES, reason="the table has another patch of this release")
+def test_the_table_describes_the_installed_release():
+    script = Path(__file__).parents[2] / "tools" / "keras_settings.py"
+    spec = importlib.util.spec_from_file_location("keras_settings", script)
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    done = subprocess.run([sys.executable, str(script), "--ask"], capture_output=True, text=True, check=True)
+    installed = json.loads(done.stdout.splitlines()[-1])
+    table = json.loads(tool.TABLE.read_text(encoding="utf-8"))
+    assert tool.split(table)[keras.__version__] == installed, "run `python tools/keras_settings.py`"
+    assert tool.to_json(tool.merge(table["releases"], tool.split(table))) == tool.TABLE.read_text(encoding="utf-8")
