@@ -38,6 +38,9 @@ UPWARDS = {
 # The list of edits registers each one from its own file, so that adding an edit takes one line.
 DEEP = {("edits.py", "_edit.edits")}
 
+# Scripts that run in a process of their own, perhaps with another Python, where ramet is not installed.
+SCRIPTS = {"_port/run_model.py"}
+
 KNOWS_KERAS = {*LIVE, *TOP, "_verify", "_source"}
 BACKENDS = {
     "jax": "jax",
@@ -96,6 +99,8 @@ def objection(file: str, name: str) -> str | None:
     """Return the rule that this import breaks, or None."""
     room = room_of(file)
     library, *inner = name.split(".")
+    if file in SCRIPTS:
+        return "a script imports nothing of ramet" if library == "ramet" else None
     if library == "ramet":
         # A name that is not a room comes from the package itself.
         target = inner[0] if inner and inner[0] in MAY_IMPORT else "__init__"

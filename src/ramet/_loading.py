@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ramet._port import known_versions, port
+from ramet._port import accepted, known_versions, plan_port
 from ramet.errors import RametWarning
 
 
@@ -55,18 +55,29 @@ def load(
 
     from ramet._keras import guard_loading
 
-    objects = {**keras.saving.get_custom_objects(), **(custom_objects or {})}
     replaced = {layer: keras.saving.get_registered_name(function) for layer, function in (functions or {}).items()}
-    objects |= {replaced[layer]: function for layer, function in (functions or {}).items()}
+    passed = {**(custom_objects or {}), **{replaced[layer]: one for layer, one in (functions or {}).items()}}
+    registry = keras.saving.get_custom_objects()
     with tempfile.TemporaryDirectory(prefix="ramet-load-") as folder:
         target = Path(folder) / "model.keras"
-        port(path, target, to=_running_release(keras.__version__), weights=weights, functions=replaced, custom=objects)
+        plan = plan_port(
+            path,
+            target=target,
+            to=_running_release(keras.__version__),
+            weights=weights,
+            functions=replaced,
+            custom=passed,
+            registry=registry,
+            force=False,
+            isolated=True,
+        )
+        accepted(plan)
 
         def loaded(*, compiled: bool) -> Any:
             with guard_loading(target, "run `ramet scan` on the file."), warnings.catch_warnings():
                 # The optimizer begins anew where its state has no counterpart, as the documentation says.
                 warnings.filterwarnings("ignore", message="Skipping variable loading for optimizer")
-                return keras.saving.load_model(target, objects, compile=compiled, safe_mode=True)
+                return keras.saving.load_model(target, {**registry, **passed}, compile=compiled, safe_mode=True)
 
         if not compile:
             return loaded(compiled=False)

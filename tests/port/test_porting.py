@@ -344,6 +344,14 @@ def test_custom_layer_is_loaded_with_its_class(tmp_path):
     np.testing.assert_allclose(outputs(model), EXPECTED * [1, 1.5], rtol=1e-5, atol=1e-6)
 
 
+def test_class_that_another_package_registered_is_not_taken_for_it(tmp_path):
+    keras.saving.register_keras_serializable("elsewhere", "Scale")(type("Scale", (keras.layers.Layer,), {}))
+    path = old_file(tmp_path / "old.h5", old_layer("Scale", "mine"))
+
+    with pytest.raises(PortError, match="its class 'Scale' is not one of Keras 3"):
+        ramet.load(path)
+
+
 def test_shared_layer_is_loaded_once(tmp_path):
     config = old_graph(
         (dense(units=4), [[["x", 0, 0, {}]], [["d", 0, 0, {}]]]),

@@ -411,6 +411,19 @@ def masked():
     return keras.Model(x, [layers.GRU(2)(z), layers.GlobalAveragePooling1D()(y), layers.LSTM(2)(attended)]), [given]
 
 
+def masks_that_differ():
+    """Layers that combine masks, or pass them on, by other rules than in Keras 2."""
+    x, y = keras.Input((7,), dtype="int32", name="x"), keras.Input((7,), dtype="int32", name="y")
+    one, two = (layers.Embedding(9, 4, mask_zero=True)(given) for given in (x, y))
+    outputs = [
+        layers.LSTM(2)(layers.Add()([one, two])),
+        layers.LSTM(2)(layers.Concatenate()([one, two])),
+        layers.LSTM(2)(layers.Rescaling(2.0)(one)),
+    ]
+    given = [[1, 2, 3, 0, 0, 0, 0], [4, 5, 6, 7, 8, 0, 0]], [[3, 0, 3, 0, 2, 0, 0], [4, 0, 0, 0, 0, 0, 0]]
+    return keras.Model([x, y], outputs), [np.asarray(values, "int32") for values in given]
+
+
 def ported_from_keras_2():
     """A model with the activation that porting from Keras 2 creates for its hard sigmoid."""
     x = keras.Input(SERIES, name="x")
@@ -470,6 +483,7 @@ CASES |= {
     "sequential_without_input": sequential_without_input,
     "several_inputs_as_dict": several_inputs_as_dict,
     "masked": masked,
+    "masks_that_differ": masks_that_differ,
     "ported_from_keras_2": ported_from_keras_2,
     "adapted": adapted,
     "many_layers": many_layers,
@@ -759,13 +773,7 @@ def masks(function):
     return [refusal.reason for refusal in notes.refusals]
 
 
-def test_masks_that_tf_keras_combines_differently_are_refused():
-    assert "combines masks differently" in masks(lambda x, y: layers.LSTM(2)(layers.Add()([x, y])))[0]
-    assert "combines masks differently" in masks(lambda x, y: layers.LSTM(2)(layers.Concatenate()([x, y])))[0]
-    assert (
-        "passes masks on in Keras 3 only"
-        in masks(lambda x, y: layers.LSTM(2)(layers.Rescaling(2.0)(x)) + y[:, 0, :2])[0]
-    )
+def test_mask_that_only_tf_keras_uses_is_refused():
     assert "uses masks in Keras 2" in masks(lambda x, y: layers.GroupNormalization(2)(x) + y)[0]
 
 

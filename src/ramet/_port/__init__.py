@@ -6,8 +6,8 @@ the names of layers and variables (`placement.py`), settings and operations are 
 not imported, and nothing in the file runs.
 """
 
-from ramet._port.porting import compare_ported, plan_port, port
+from ramet._port.porting import accepted, compare_ported, plan_port, port
 from ramet._port.releases import known_versions
 from ramet._port.report import PortReport
 
-__all__ = ["PortReport", "compare_ported", "known_versions", "plan_port", "port"]
+__all__ = ["PortReport", "accepted", "compare_ported", "known_versions", "plan_port", "port"]

@@ -62,7 +62,8 @@ class Notes:
     """The notes and refusals of one file, in the order they were found; each occurs once.
 
     Attributes:
-        allowed: The registered names of classes and functions of the user, which are defined where the file is loaded.
+        allowed: The registered names of classes and functions that the user passed for this file.
+        registry: Those that are registered in this process, perhaps by a library that has nothing to do with the file.
         functions: For Lambda layers, by path or name: the registered name of the function that replaces their code.
         used: The keys of `functions` that were used.
         renamed: The new names of outermost layers, by their old names.
@@ -70,6 +71,7 @@ class Notes:
     """
 
     allowed: frozenset[str] = frozenset()
+    registry: frozenset[str] = frozenset()
     functions: dict[str, str] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
     renamed: dict[str, str] = field(default_factory=dict)
@@ -92,11 +94,14 @@ class Notes:
     def registered(self, name: str) -> str | None:
         """Return the name under which Keras finds a class or function of the user; None if there is none of this name.
 
-        `@register_keras_serializable(package)` registers a class as `package>Name`; a file may have either.
+        `@register_keras_serializable(package)` registers a class as `package>Name`; a file may have either. Another package
+        is accepted only for what the user passed.
         """
         bare = name.rpartition(">")[2]
-        same = sorted(one for one in self.allowed if one.rpartition(">")[2] == bare)
-        return next((one for one in (name, f"Custom>{bare}", bare) if one in self.allowed), same[0] if same else None)
+        names = (name, f"Custom>{bare}", bare)
+        passed = [*names, *sorted(one for one in self.allowed if one.rpartition(">")[2] == bare)]
+        found = next((one for one in passed if one in self.allowed), None)
+        return found or next((one for one in names if one in self.registry), None)
 
     def function_for(self, path: str) -> str | None:
         """Return the function that the user gave for the Lambda layer at a path, by its path or its name."""

@@ -102,9 +102,7 @@ def port(
         target=target,
         force=force,
     )
-    if target is not None and plan.refusals:
-        raise refused(plan)
-    return plan
+    return plan if target is None else accepted(plan)
 
 
 def plan_port(
@@ -118,16 +116,18 @@ def plan_port(
     target: _Path | None,
     force: bool,
     runs: bool = False,
+    registry: Iterable[str] = (),
 ) -> PortReport:
     """Port a file, or list the reasons why it cannot be ported.
 
-    Arguments are those of `port`, and `runs`: whether the file is going to run afterwards, so that code in it matters.
+    Arguments are those of `port`, and two more. `runs`: whether the file is going to run afterwards, so that code in it
+    matters. `registry`: the names of classes and functions that are registered in the running Keras.
     """
     wanted = TF_KERAS if to == TF_KERAS else resolve_version(to) if to is not None else known_versions()[-1]
     written = None if target is None else _check_target(path_with_name(target), wanted, force=force)
     given = path_with_name(source)
     check_weights_argument(given, weights)
-    notes = Notes(frozenset([*custom, *(functions or {}).values()]), dict(functions or {}))
+    notes = Notes(frozenset([*custom, *(functions or {}).values()]), frozenset(registry), dict(functions or {}))
     with contextlib.ExitStack() as stack:
         # What was scanned is what is ported, even if somebody replaces the file meanwhile.
         copied = stack.enter_context(private_copy(given))
@@ -258,12 +258,14 @@ def _check_absent(path: Path) -> None:
         )
 
 
-def refused(report: PortReport) -> PortError:
-    """Return the error for a file that cannot be ported."""
+def accepted(report: PortReport) -> PortReport:
+    """Return the report of a file that can be ported; raise `PortError` for another."""
+    if not report.refusals:
+        return report
     first = report.refusals[0]
     more = f", and {len(report.refusals) - 1} more" if len(report.refusals) > 1 else ""
     where = f" at '{escape(first.path)}'" if first.path else ""
-    return PortError(
+    raise PortError(
         f"Cannot port '{escape(Path(report.source).name)}' to {report.target_name}{where}: {escape(first.reason)}{more}.",
         fix=first.fix,
         path=first.path or None,
