@@ -732,7 +732,7 @@ def _merging():
     add("concatenate", lambda: one(L.Concatenate(), (4, 5), (4, 2), (4, 1)))
     add("concatenate axis", lambda: one(L.Concatenate(axis=1), (4, 5), (2, 5)))
     add("merge functions", lambda: _merge_functions())
-    add("concatenate masked", _concatenate_masked, refused="combines masks differently")
+    add("concatenate masked", _concatenate_masked)
     for name, options, shapes in [
         ("dot", {"axes": 1}, ((4,), (4,))),
         ("dot axes", {"axes": (2, 1)}, ((3, 4), (4, 5))),
