@@ -164,4 +164,4 @@ def values_of(source: Values, read: Read) -> np.ndarray[Any, Any]:
     import numpy as np
 
     parts = [read(path) for path in source.paths]
-    return parts[0] if source.convert is None else np.ascontiguousarray(source.convert(*parts))
+    return parts[0] if source.convert is None else np.asarray(source.convert(*parts), order="C")

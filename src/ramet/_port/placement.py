@@ -459,7 +459,7 @@ def account_for(paths: Iterable[str], arrays: Arrays, model: Model) -> None:
         if path in sources:
             if what == "used" and sources[path].how:
                 arrays.fates[path] = ("converted", f"{detail}, {sources[path].how}")
-        elif path.startswith(("optimizer", "optimizer_weights")):
+        elif path.startswith(("optimizer/", "optimizer_weights/")):
             arrays.leave_out(path, "state of the optimizer")
         elif path.startswith("metrics"):
             arrays.leave_out(path, "state of a metric")

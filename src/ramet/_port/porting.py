@@ -25,6 +25,7 @@ from ramet._port.explicit_masks import make_masks_explicit
 from ramet._port.keras_2 import express_hard_sigmoid, modernize_model, serialized_function, translate_model
 from ramet._port.keras_3 import complete_model
 from ramet._port.notes import Notes
+from ramet._port.optimizer_state import UnknownStateError, state_of_keras_2, state_of_keras_3, trained_weights
 from ramet._port.placement import FLIPPED, Arrays, Values, account_for
 from ramet._port.reading import check_depth, read_model, read_specs
 from ramet._port.releases import known_versions, resolve_version
@@ -421,6 +422,7 @@ def _from_keras_2(source: SourceFile, wanted: str, notes: Notes) -> _Prepared:
     modernize_model(model, notes, is_keras_1=source.generation == "Keras 1")
     source.place(model, arrays, notes)
     members = place_vocabularies(model, source, notes)
+    before = _trained(model)
     translate_model(model, notes)
     if wanted != TF_KERAS and is_before(wanted, "3.10"):
         express_hard_sigmoid(model, wanted, notes)
@@ -428,14 +430,52 @@ def _from_keras_2(source: SourceFile, wanted: str, notes: Notes) -> _Prepared:
     add_cautions(model, notes)
     training = translate_compile(source.training, _output_names(model), notes)
     config: dict[str, Json] = {} if notes.refusals else write_model(model)
-    account_for(source.arrays, arrays, model)
-    if any(path.startswith("optimizer") for path in source.arrays):
-        notes.add("left out", "", "the state of the optimizer, which starts again when training goes on")
     if training is not None and not notes.refusals:
         config["compile_config"] = training
+    state = _optimizer_state(source, model, config, arrays, notes, before=before, wanted=wanted)
+    account_for(source.arrays, arrays, model)
     if wanted == TF_KERAS:
         return _tf_keras_target(config, target_arrays(model), source.read, arrays, notes)
-    return _keras_3_target(source, model, config, arrays, wanted, notes, members)
+    return _keras_3_target(source, model, config, state, arrays, wanted, notes, members)
+
+
+def _trained(model: Model) -> list[Values] | UnknownStateError:
+    try:
+        return trained_weights(model)
+    except UnknownStateError as error:
+        return error
+
+
+def _optimizer_state(
+    source: SourceFile,
+    model: Model,
+    config: dict[str, Json],
+    arrays: Arrays,
+    notes: Notes,
+    *,
+    before: list[Values] | UnknownStateError | None,
+    wanted: str,
+) -> dict[str, Values]:
+    """Return the state of the optimizer by its paths in the target; a note gives the reason if it is left out.
+
+    `before` are the trained weights in the order of Keras 2, or None for a file of Keras 3.
+    """
+    if notes.refusals or not any(path.startswith(("optimizer/", "optimizer_weights/")) for path in source.arrays):
+        return {}
+    compiled = config.get("compile_config")
+    try:
+        if not isinstance(compiled, dict) or wanted == TF_KERAS or not source.optimizer.paths:
+            raise UnknownStateError("the target has no place for it")
+        if before is None:
+            return state_of_keras_3(source.optimizer, compiled["optimizer"], source.arrays, arrays)
+        after = trained_weights(model)
+        if isinstance(before, UnknownStateError):
+            raise before
+        return state_of_keras_2(source.optimizer, compiled["optimizer"], before, after, source.arrays, arrays)
+    except UnknownStateError as reason:
+        text = f"the state of the optimizer, which starts again when training goes on: {reason}"
+        notes.add("left out", "", text)
+        return {}
 
 
 def _output_names(model: Model) -> list[str]:
@@ -456,6 +496,7 @@ def _keras_3_target(
     source: SourceFile,
     model: Model,
     config: dict[str, Json],
+    state: dict[str, Values],
     arrays: Arrays,
     wanted: str,
     notes: Notes,
@@ -466,7 +507,7 @@ def _keras_3_target(
         config = rewrite_for(config, source=newest, target=wanted, notes=notes)
 
     def write(target: Path) -> None:
-        values = target_arrays(model)
+        values = target_arrays(model) | (state if "compile_config" in config else {})
         groups = empty_groups(model)
         renamed = rename_weights(list(values), source=newest, target=wanted, config=config)
         values = {renamed.get(path, path): value for path, value in values.items()}
@@ -497,10 +538,11 @@ def _from_keras_3(source: SourceFile, wanted: str, notes: Notes, given: dict[str
         training = translate_compile(source.training, _output_names(model), notes)
         if training is not None and not notes.refusals:
             config["compile_config"] = training
+        state = _optimizer_state(source, model, config, arrays, notes, before=None, wanted=wanted)
         account_for(source.arrays, arrays, model)
         if wanted == TF_KERAS:
             return _tf_keras_target(config, target_arrays(model), source.read, arrays, notes)
-        return _keras_3_target(source, model, config, arrays, wanted, notes, {})
+        return _keras_3_target(source, model, config, state, arrays, wanted, notes, {})
     for path in source.arrays:
         arrays.fates[path] = ("used", path)
     if wanted == TF_KERAS:

@@ -76,6 +76,7 @@ class SavedModel:
         vocabularies: The vocabularies of lookup layers by path, also by the path of a TextVectorization layer around one.
         missing: By path of a layer, the reason why a variable or a vocabulary of it cannot be read.
         optimizer: The variables of the optimizer, by their full names.
+        full_names: The full name of each variable, "dense/kernel", by the path of its layer and its own name.
     """
 
     config: dict[str, Any]
@@ -86,6 +87,7 @@ class SavedModel:
     vocabularies: dict[str, Vocabulary]
     missing: dict[str, str]
     optimizer: dict[str, Array]
+    full_names: dict[tuple[str, str], str]
 
 
 def is_saved_model(path: str | Path) -> bool:
@@ -129,6 +131,7 @@ def read_saved_model(path: str | Path, limits: Limits) -> SavedModel:
         found.vocabularies,
         found.missing,
         _optimizer(graph),
+        found.full_names,
     )
 
 
@@ -213,6 +216,7 @@ class _Layers:
         self.variables: dict[str, dict[str, Array]] = {}
         self.vocabularies: dict[str, Vocabulary] = {}
         self.missing: dict[str, str] = {}
+        self.full_names: dict[tuple[str, str], str] = {}
         self._contents: dict[int, _Contents] = {}
         waiting = deque([0])
         while waiting:
@@ -325,7 +329,9 @@ class _Layers:
             # TensorFlow calls every variable without a name so.
             if name in ("", "Variable") or name in names:
                 name = label
-            variables[names.take(name)] = self._graph.checkpoint.array(key)
+            own = names.take(name)
+            variables[own] = self._graph.checkpoint.array(key)
+            self.full_names[path, own] = full
         if variables:
             self.variables[path] = variables
         for _, number in contents.tables:

@@ -31,6 +31,7 @@ from ramet._files import (
 )
 from ramet._port.draft import Model
 from ramet._port.notes import Notes
+from ramet._port.optimizer_state import OptimizerWeights
 from ramet._port.placement import Arrays, flip_kernels, place_named, place_structured
 from ramet._port.saved_model import SavedModel, is_saved_model, read_saved_model
 from ramet._report import escape
@@ -39,6 +40,7 @@ from ramet.errors import ArgumentError, ModelFileError
 if TYPE_CHECKING:
     import numpy as np
 
+_OPTIMIZER = "optimizer_weights"
 _VERSION = re.compile(r"[\w.+-]{1,40}", re.ASCII)
 Generation: TypeAlias = Literal["Keras 1", "Keras 2", "Keras 3"]
 
@@ -60,6 +62,7 @@ class SourceFile:
         members: Other files in the archive, by name: vocabularies.
         vocabularies: Vocabularies that are neither in the config nor members, by the path of the layer.
         structured: Whether the weights are in the layout of Keras 3.
+        optimizer: The variables of the optimizer.
     """
 
     path: Path
@@ -74,6 +77,7 @@ class SourceFile:
     members: dict[str, Callable[[], bytes]] = field(default_factory=dict)
     vocabularies: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     structured: bool = False
+    optimizer: OptimizerWeights = field(default_factory=OptimizerWeights)
 
     @property
     def generation(self) -> Generation:
@@ -163,7 +167,22 @@ def _from_file(file: ModelFile, findings: tuple[Finding, ...]) -> SourceFile:
         file.open_weights if is_archive and listing.groups else None,
         members,
         structured=is_archive,
+        optimizer=_numbered_optimizer(listing) if is_archive else _named_optimizer(listing),
     )
+
+
+def _numbered_optimizer(listing: Listing) -> OptimizerWeights:
+    found = {int(key): path for key, path, _ in WeightTree(listing).arrays("optimizer") if key.isdecimal()}
+    return OptimizerWeights(tuple(found[number] for number in sorted(found)))
+
+
+def _named_optimizer(listing: Listing) -> OptimizerWeights:
+    names = listing.group(_OPTIMIZER).name_lists.get("weight_names", ())
+    paths = tuple(f"{_OPTIMIZER}/{name}" for name in names)
+    if any(path not in listing.arrays for path in paths):
+        return OptimizerWeights()
+    variables = {path: name for _, weights in legacy_layers(listing) for name, path in weights}
+    return OptimizerWeights(paths, tuple(names), variables)
 
 
 def _version(value: Json) -> str:
@@ -259,12 +278,14 @@ def _saved_model(path: Path) -> SourceFile:
         )
     saved: SavedModel = read_saved_model(path, Limits())
     findings = tuple(scan_config(saved.config, path.name, "config", legacy=True))
-    arrays, specs = {}, {}
+    arrays, full_names = {}, {}
     for layer, variables in saved.variables.items():
         for name, array in variables.items():
             where = f"{layer}/{name}" if layer else name
             arrays[where] = array
-            specs[where] = ArraySpec(tuple(array.shape), array.dtype)
+            full_names[where] = saved.full_names[layer, name]
+    state = {f"{_OPTIMIZER}/{name}": array for name, array in saved.optimizer.items()}
+    specs = {where: ArraySpec(tuple(array.shape), array.dtype) for where, array in (arrays | state).items()}
 
     def place(model: Model, found: Arrays, notes: Notes) -> None:
         for where, reason in saved.missing.items():
@@ -285,8 +306,9 @@ def _saved_model(path: Path) -> SourceFile:
         saved.config,
         saved.training_config,
         specs,
-        lambda where: arrays[where].read(),
+        lambda where: (arrays[where] if where in arrays else state[where]).read(),
         place,
         findings,
         vocabularies=vocabularies,
+        optimizer=OptimizerWeights(tuple(state), tuple(saved.optimizer), full_names),
     )

@@ -1,0 +1,199 @@
+"""The state of an optimizer, such as the moments of Adam, for a model that goes on training in Keras 3.
+
+Keras 3 numbers the variables of an optimizer: the count of iterations, the learning rate unless it is a schedule, and then
+some for each trained weight of the model, in the order of its layers. Keras 2 keeps the same numbers for the same weights,
+under their names in `.h5` files and in the order of its own layers in archives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from ramet._files import ArraySpec, Json
+from ramet._port.draft import Model
+from ramet._port.placement import Arrays, Values
+from ramet._port.variables import all_slots
+
+# A variable of an optimizer: what it is, and the arrays of the weight that it belongs to.
+_Key: TypeAlias = tuple[str, tuple[str, ...]]
+
+# For each optimizer: the numbers that it keeps for every weight, together or kind by kind, and the setting without which
+# it does not keep them. Adafactor keeps products of sizes, and Nadam one more number in Keras 3: they are not listed.
+_KINDS: dict[str, tuple[tuple[tuple[str, ...], str | None], ...]] = {
+    "Adadelta": ((("accumulated_grad", "accumulated_delta_var"), None),),
+    "Adagrad": ((("accumulator",), None),),
+    "Adam": ((("m", "v"), None), (("vhat",), "amsgrad")),
+    "AdamW": ((("m", "v"), None), (("vhat",), "amsgrad")),
+    "Adamax": ((("m", "u"), None),),
+    "Ftrl": ((("accumulator", "linear"), None),),
+    "Lion": ((("m",), None),),
+    "RMSprop": ((("velocity",), None), (("momentum",), "momentum"), (("average_gradient",), "centered")),
+    "SGD": ((("m",), "momentum"),),
+}
+# The names that optimizers had before Keras 2.11.
+_FORMER = {
+    ("Adadelta", "accumulated_delta_var"): "accum_var",
+    ("Adadelta", "accumulated_grad"): "accum_grad",
+    ("Adamax", "u"): "v",
+    ("RMSprop", "average_gradient"): "mg",
+    ("RMSprop", "velocity"): "rms",
+    ("SGD", "m"): "momentum",
+}
+_ITERATIONS = frozenset({"iteration", "iterations", "iter"})
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizerWeights:
+    """The variables of an optimizer in a file.
+
+    Attributes:
+        paths: Their paths, in order.
+        names: Their names, in the same order; empty if the file only numbers them.
+        variables: For each array of the model, by its path, the name that its variable has in the file.
+    """
+
+    paths: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    variables: Mapping[str, str] | None = None
+
+
+class UnknownStateError(Exception):
+    """The state of an optimizer cannot be expressed; the message is the reason."""
+
+
+def trained_weights(model: Model) -> list[Values]:
+    """Return the values of the weights that training changes, in the order in which Keras keeps them."""
+    found = []
+    for layer in model.layers:
+        slots = all_slots(layer, trainable=model.config.get("trainable") is not False)
+        if slots is None:
+            raise UnknownStateError(f"{layer.class_name} is not a class of Keras")
+        trained = [slot for slot in slots if slot.trainable]
+        if any((slot.group, slot.number) not in slot.layer.arrays for slot in trained):
+            raise UnknownStateError(f"{layer.name!a} has no weights in the file")
+        found += [slot.layer.arrays[slot.group, slot.number] for slot in trained]
+    return found
+
+
+def state_of_keras_2(
+    weights: OptimizerWeights,
+    optimizer: Json,
+    before: list[Values],
+    after: list[Values],
+    specs: Mapping[str, ArraySpec],
+    arrays: Arrays,
+) -> dict[str, Values]:
+    """Return the variables of an optimizer of Keras 3, by their paths in the weights file.
+
+    Args:
+        weights: The variables of the optimizer of Keras 2.
+        optimizer: The optimizer as Keras 3 serializes it.
+        before: The trained weights of the model in the order of Keras 2.
+        after: The same in the order of Keras 3.
+        specs: The arrays of the file.
+        arrays: Gets the fate of every array.
+
+    Raises:
+        UnknownStateError: There is no such state, with the reason.
+    """
+    name, settings = _class_and_settings(optimizer)
+    if name not in _KINDS:
+        raise UnknownStateError(f"{name} keeps it differently in Keras 3")
+    if any(values.convert is not None for values in after):
+        raise UnknownStateError("some weights of the model are converted")
+    if any(settings.get(key) for key in ("use_ema", "gradient_accumulation_steps")):
+        raise UnknownStateError("it contains averages of the weights")
+    kinds = [kinds for kinds, setting in _KINDS[name] if setting is None or settings.get(setting)]
+    named = weights.variables is not None
+    found = _by_name(weights, name, kinds, after) if named else _by_order(weights, kinds, before)
+    state = _state(settings, found["iterations", ()])
+    for together in kinds:
+        for values in after:
+            for kind in together:
+                path = found[kind, values.paths]
+                if specs[path].shape != values.shape:
+                    raise UnknownStateError("it belongs to other weights")
+                state.append(Values((path,), specs[path].shape, specs[path].dtype))
+    if len({path for values in state for path in values.paths}) != len(weights.paths):
+        raise UnknownStateError("it has more variables than in Keras 3")
+    return _numbered(state, arrays)
+
+
+def state_of_keras_3(
+    weights: OptimizerWeights, optimizer: Json, specs: Mapping[str, ArraySpec], arrays: Arrays
+) -> dict[str, Values]:
+    """Return the variables of an optimizer in an `.h5` file of Keras 3, whose order is that of an archive.
+
+    The arguments and errors are those of `state_of_keras_2`.
+    """
+    name, _ = _class_and_settings(optimizer)
+    if name in ("LossScaleOptimizer", "Nadam"):
+        # An archive has a group for the optimizer inside, and before Keras 3.10 another order for Nadam.
+        raise UnknownStateError(f"{name} keeps it differently in archives")
+    return _numbered([Values((path,), specs[path].shape, specs[path].dtype) for path in weights.paths], arrays)
+
+
+def _class_and_settings(optimizer: Json) -> tuple[str, dict[str, Any]]:
+    config = optimizer.get("config") if isinstance(optimizer, dict) else None
+    if not isinstance(optimizer, dict) or not isinstance(config, dict):
+        raise UnknownStateError("the optimizer has no settings")
+    return str(optimizer.get("class_name")), config
+
+
+def _state(settings: dict[str, Any], iterations: str) -> list[Values]:
+    """Return the first variables: the count of iterations, and the learning rate if it is a number."""
+    state = [Values((iterations,), (), "int64")]
+    rate = settings.get("learning_rate")
+    if isinstance(rate, int | float):
+
+        def learning_rate() -> Any:
+            import numpy as np
+
+            return np.asarray(rate, "float32")
+
+        state.append(Values((), (), "float32", learning_rate, "from the settings"))
+    return state
+
+
+def _numbered(state: Iterable[Values], arrays: Arrays) -> dict[str, Values]:
+    found = {f"optimizer/vars/{number}": values for number, values in enumerate(state)}
+    for path, values in found.items():
+        arrays.use(values, path)
+    return found
+
+
+def _by_name(
+    weights: OptimizerWeights, optimizer: str, kinds: list[tuple[str, ...]], after: list[Values]
+) -> dict[_Key, str]:
+    """Find the variables by their names: `Adam/m/dense/kernel:0`, before Keras 2.11 `Adam/dense/kernel/m:0`."""
+    variables = weights.variables or {}
+    names = [variables.get(values.paths[0], "").partition(":")[0] for values in after]
+    if len(set(names)) != len(names) or "" in names:
+        raise UnknownStateError("some weights of the model have the same name")
+    paths = {name.partition(":")[0]: path for name, path in zip(weights.names, weights.paths, strict=True)}
+    iterations = [path for name, path in paths.items() if name.rpartition("/")[2] in _ITERATIONS]
+    if len(iterations) != 1:
+        raise UnknownStateError("the count of its iterations is missing")
+    found: dict[_Key, str] = {("iterations", ()): iterations[0]}
+    prefixes = {name.partition("/")[0] for name in paths} | {"/".join(name.split("/")[:2]) for name in paths}
+    for values, name in zip(after, names, strict=True):
+        for kind in (kind for together in kinds for kind in together):
+            former = _FORMER.get((optimizer, kind), kind)
+            wanted = [f"{prefix}/{kind}/{name}" for prefix in prefixes]
+            wanted += [f"{prefix}/{name}/{former}" for prefix in prefixes]
+            matching = [paths[one] for one in wanted if one in paths]
+            if len(matching) != 1:
+                raise UnknownStateError(f"{kind!a} of {name!a} is missing")
+            found[kind, values.paths] = matching[0]
+    return found
+
+
+def _by_order(weights: OptimizerWeights, kinds: list[tuple[str, ...]], before: list[Values]) -> dict[_Key, str]:
+    """Find the variables of an archive, which numbers them: first the iterations, then in the order of the weights."""
+    keys: list[_Key] = [("iterations", ())]
+    keys += [(kind, values.paths) for together in kinds for values in before for kind in together]
+    if len(keys) != len(weights.paths) or len(set(keys)) != len(keys):
+        raise UnknownStateError("it has other variables than in Keras 3")
+    return dict(zip(keys, weights.paths, strict=True))

@@ -1,0 +1,174 @@
+"""The state of optimizers in ported files. The oracle is tf_keras, which goes on training the original."""
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import h5py
+import keras
+import numpy as np
+import pytest
+
+from ramet import port
+
+pytestmark = pytest.mark.skipif(
+    find_spec("tf_keras") is None, reason="tf_keras is not installed: `pip install tf_keras` enables these tests"
+)
+
+X = np.random.default_rng(0).normal(size=(8, 4)).astype("float32")
+Y = X[:, :1] * 2 + X[:, 1:2]
+
+# Layers of equal shapes, so that state of the wrong one would not be noticed by its shape; one frozen layer; and an order
+# of layers that differs between Keras 2 and 3.
+_SCRIPT = """
+import sys
+import numpy as np
+import tf_keras as k
+
+folder, rate = sys.argv[1], 0.01
+x = np.random.default_rng(0).normal(size=(8, 4)).astype("float32")
+y = x[:, :1] * 2 + x[:, 1:2]
+new, old = k.optimizers, k.optimizers.legacy
+optimizers = {
+    "Adadelta": new.Adadelta(1.0),
+    "Adagrad": new.Adagrad(rate),
+    "Adam": new.Adam(rate),
+    "Adam amsgrad": new.Adam(rate, amsgrad=True),
+    "Adam schedule": new.Adam(new.schedules.ExponentialDecay(0.05, 3, 0.5)),
+    "AdamW": new.AdamW(rate),
+    "Adamax": new.Adamax(rate),
+    "Ftrl": new.Ftrl(0.1),
+    "Lion": new.Lion(rate),
+    "Nadam": new.Nadam(rate),
+    "RMSprop": new.RMSprop(rate, momentum=0.5, centered=True),
+    "SGD": new.SGD(rate, momentum=0.9, nesterov=True),
+    "averages": new.Adam(rate, use_ema=True),
+    "former Adadelta": old.Adadelta(1.0),
+    "former Adagrad": old.Adagrad(rate),
+    "former Adam": old.Adam(0.05, decay=0.5, amsgrad=True),
+    "former Adamax": old.Adamax(rate),
+    "former Ftrl": old.Ftrl(0.1),
+    "former SGD": old.SGD(rate, momentum=0.9),
+}
+for name, optimizer in optimizers.items():
+    k.utils.set_random_seed(0)
+    given = k.Input((4,))
+    first = k.layers.Dense(3, name="z")(given)
+    second = k.layers.LayerNormalization(name="norm")(k.layers.Dense(3, name="a")(given))
+    third = k.layers.Bidirectional(k.layers.LSTM(3), name="both")(k.layers.Reshape((4, 1))(given))
+    inner = k.Sequential([k.Input((3,)), k.layers.Dense(3, name="p", trainable=False), k.layers.Dense(3, name="q")], name="in")
+    end = inner(k.layers.Add()([first, second, k.layers.Dense(3, name="m")(third)]))
+    model = k.Model(given, k.layers.Dense(1, name="end")(end))
+    model.compile(optimizer, "mse")
+    model.fit(x, y, epochs=3, verbose=0, shuffle=False)
+    model.save(f"{folder}/{name}.h5")
+    if name in ("Adam", "RMSprop", "Ftrl"):
+        model.save(f"{folder}/{name}.keras")
+    if name in ("Adam", "former Adam"):
+        model.save(f"{folder}/{name}", save_format="tf")
+    model.fit(x, y, epochs=3, verbose=0, shuffle=False)
+    np.save(f"{folder}/{name}.npy", model.predict(x, verbose=0))
+"""
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Return a folder of models that tf_keras trained, and what each one computes after it was trained further."""
+    folder = tmp_path_factory.mktemp("trained")
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
+    command = [sys.executable, "-W", "ignore", "-c", _SCRIPT, str(folder)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return folder
+
+
+def left_out(report):
+    return [note.text for note in report.notes if note.kind == "left out"]
+
+
+def trained_further(path):
+    model = keras.models.load_model(path)
+    model.fit(X, Y, epochs=3, verbose=0, shuffle=False)
+    return model.predict(X, verbose=0)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "Adadelta.h5",
+            "Adagrad.h5",
+            "Adam.h5",
+            "Adam amsgrad.h5",
+            "Adam schedule.h5",
+            "AdamW.h5",
+            "Adamax.h5",
+            "Ftrl.h5",
+        ),
+        *("Lion.h5", "RMSprop.h5", "SGD.h5", "former Adadelta.h5", "former Adagrad.h5", "former Adam.h5"),
+        *("former Adamax.h5", "former Ftrl.h5", "former SGD.h5"),
+        *("Adam.keras", "RMSprop.keras", "Ftrl.keras", "Adam", "former Adam"),
+    ],
+)
+def test_training_goes_on_where_it_was(name, trained, tmp_path):
+    report = port(trained / name, tmp_path / "new.keras")
+
+    expected = np.load(trained / f"{name.partition('.')[0]}.npy")
+    found = trained_further(tmp_path / "new.keras")
+    assert left_out(report) == []
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-5 * np.abs(expected).max())
+    used = [detail for path, (fate, detail) in report.arrays.items() if path.startswith("optimizer") and fate == "used"]
+    assert "optimizer/vars/0" in used
+
+
+@pytest.mark.parametrize("name", ["Nadam", "averages"])
+def test_state_that_keras_3_keeps_differently_is_left_out_with_a_note(name, trained, tmp_path):
+    report = port(trained / f"{name}.h5", tmp_path / "new.keras")
+
+    assert left_out(report)[0].startswith("the state of the optimizer, which starts again when training goes on: ")
+    with pytest.warns(UserWarning, match="Skipping variable loading for optimizer"):
+        keras.models.load_model(tmp_path / "new.keras")
+
+
+@pytest.mark.parametrize("change", ["missing", "another shape", "one too many"])
+def test_state_that_does_not_fit_the_model_is_left_out_with_a_note(change, trained, tmp_path):
+    path = tmp_path / "old.h5"
+    path.write_bytes((trained / "Adam.h5").read_bytes())
+    with h5py.File(path, "r+") as file:
+        group = file["optimizer_weights"]
+        names = list(group.attrs["weight_names"])
+        if change == "missing":
+            names.remove("Adam/m/z/kernel:0")
+        if change == "another shape":
+            del group["Adam/m/z/kernel:0"]
+            group["Adam/m/z/kernel:0"] = np.zeros((3, 4), "float32")
+        if change == "one too many":
+            group["Adam/m/gone/kernel:0"] = np.zeros((3, 4), "float32")
+            names.append("Adam/m/gone/kernel:0")
+        group.attrs["weight_names"] = names
+
+    report = port(path, tmp_path / "new.keras")
+
+    assert left_out(report)[0].startswith("the state of the optimizer")
+    assert {fate for path, (fate, _) in report.arrays.items() if path.startswith("optimizer")} == {"left out"}
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd", "rmsprop", "nadam"])
+def test_h5_file_of_keras_3_keeps_its_optimizer(optimizer, tmp_path):
+    hidden = keras.layers.Dense(3, name="hidden")
+    model = keras.Sequential([keras.Input((4,)), hidden, keras.layers.Dense(1, name="head")])
+    model.compile(optimizer, "mse")
+    model.fit(X, Y, epochs=2, verbose=0)
+    model.save(tmp_path / "old.h5")
+
+    report = port(tmp_path / "old.h5", tmp_path / "new.keras")
+
+    if optimizer == "nadam":
+        reason = "Nadam keeps it differently in archives"
+        assert left_out(report) == [f"the state of the optimizer, which starts again when training goes on: {reason}"]
+        return
+    assert left_out(report) == []
+    restored = keras.models.load_model(tmp_path / "new.keras").optimizer.variables
+    for found, expected in zip(restored, model.optimizer.variables, strict=True):
+        np.testing.assert_array_equal(keras.ops.convert_to_numpy(found), keras.ops.convert_to_numpy(expected))
