@@ -7,8 +7,8 @@ under their names in `.h5` files and in the order of its own layers in archives.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from ramet._files import ArraySpec, Json
@@ -41,6 +41,8 @@ _FORMER = {
     ("RMSprop", "velocity"): "rms",
     ("SGD", "m"): "momentum",
 }
+# Settings that some releases keep as variables; the config has them, too.
+_SETTINGS = frozenset({"beta_1", "beta_2", "decay", "learning_rate", "momentum", "rho"})
 _ITERATIONS = frozenset({"iteration", "iterations", "iter"})
 
 
@@ -57,6 +59,12 @@ class OptimizerWeights:
     paths: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     variables: Mapping[str, str] | None = None
+
+    def without(self, paths: Collection[str]) -> OptimizerWeights:
+        """Return the variables but those at some paths."""
+        kept = [number for number, path in enumerate(self.paths) if path not in paths]
+        names = tuple(self.names[number] for number in kept) if self.names else ()
+        return replace(self, paths=tuple(self.paths[number] for number in kept), names=names)
 
 
 class UnknownStateError(Exception):
@@ -107,6 +115,8 @@ def state_of_keras_2(
         raise UnknownStateError("it contains averages of the weights")
     kinds = [kinds for kinds, setting in _KINDS[name] if setting is None or settings.get(setting)]
     named = weights.variables is not None
+    rates = _settings_among(weights, specs)
+    weights = weights.without(rates)
     found = _by_name(weights, name, kinds, after) if named else _by_order(weights, kinds, before)
     state = _state(settings, found["iterations", ()])
     for together in kinds:
@@ -118,6 +128,8 @@ def state_of_keras_2(
                 state.append(Values((path,), specs[path].shape, specs[path].dtype))
     if len({path for values in state for path in values.paths}) != len(weights.paths):
         raise UnknownStateError("it has more variables than in Keras 3")
+    for path in rates:
+        arrays.leave_out(path, "a setting of the optimizer, which is in its config")
     return _numbered(state, arrays)
 
 
@@ -157,6 +169,19 @@ def _state(settings: dict[str, Any], iterations: str) -> list[Values]:
     return state
 
 
+def _settings_among(weights: OptimizerWeights, specs: Mapping[str, ArraySpec]) -> set[str]:
+    """Return the paths of the variables that only hold a setting: scalars of such a name; in an archive, the second."""
+    scalars = {path for path in weights.paths if specs[path].shape == ()}
+    if weights.variables is None:
+        return scalars.intersection(weights.paths[1:2])
+    named = zip(weights.names, weights.paths, strict=True)
+    return {path for name, path in named if path in scalars and _last(name) in _SETTINGS}
+
+
+def _last(name: str) -> str:
+    return name.rpartition("/")[2].partition(":")[0]
+
+
 def _numbered(state: Iterable[Values], arrays: Arrays) -> dict[str, Values]:
     found = {f"optimizer/vars/{number}": values for number, values in enumerate(state)}
     for path, values in found.items():
@@ -173,7 +198,7 @@ def _by_name(
     if len(set(names)) != len(names) or "" in names:
         raise UnknownStateError("some weights of the model have the same name")
     paths = {name.partition(":")[0]: path for name, path in zip(weights.names, weights.paths, strict=True)}
-    iterations = [path for name, path in paths.items() if name.rpartition("/")[2] in _ITERATIONS]
+    iterations = [path for name, path in paths.items() if _last(name) in _ITERATIONS]
     if len(iterations) != 1:
         raise UnknownStateError("the count of its iterations is missing")
     found: dict[_Key, str] = {("iterations", ()): iterations[0]}

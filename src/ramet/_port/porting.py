@@ -432,8 +432,8 @@ def _from_keras_2(source: SourceFile, wanted: str, notes: Notes) -> _Prepared:
     config: dict[str, Json] = {} if notes.refusals else write_model(model)
     if training is not None and not notes.refusals:
         config["compile_config"] = training
-    state = _optimizer_state(source, model, config, arrays, notes, before=before, wanted=wanted)
     account_for(source.arrays, arrays, model)
+    state = _optimizer_state(source, model, config, arrays, notes, before=before, wanted=wanted)
     if wanted == TF_KERAS:
         return _tf_keras_target(config, target_arrays(model), source.read, arrays, notes)
     return _keras_3_target(source, model, config, state, arrays, wanted, notes, members)
@@ -538,8 +538,8 @@ def _from_keras_3(source: SourceFile, wanted: str, notes: Notes, given: dict[str
         training = translate_compile(source.training, _output_names(model), notes)
         if training is not None and not notes.refusals:
             config["compile_config"] = training
-        state = _optimizer_state(source, model, config, arrays, notes, before=None, wanted=wanted)
         account_for(source.arrays, arrays, model)
+        state = _optimizer_state(source, model, config, arrays, notes, before=None, wanted=wanted)
         if wanted == TF_KERAS:
             return _tf_keras_target(config, target_arrays(model), source.read, arrays, notes)
         return _keras_3_target(source, model, config, state, arrays, wanted, notes, {})
