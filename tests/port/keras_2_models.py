@@ -1062,6 +1062,13 @@ def _graphs():
     add("nested unused output", _unused_output)
     add("nested equal", _nested_equal, elsewhere=True)
     add("nested dict", _nested_dict)
+    # tf_keras does not load these two itself.
+    add("layers of a model", _layers_of_model, elsewhere=True, formats=("h5", "keras", "json", "saved"))
+    add(
+        "layers of a nested model",
+        lambda: _layers_of_model(nested=True),
+        inputs=lambda: [np.asarray([[1, 2, 0], [0, 3, 0]])],
+    )
     add(
         "sequential first",
         lambda: stack(stack(L.Dense(3, input_shape=(4,)), L.BatchNormalization()), L.Dense(2)),
@@ -1251,6 +1258,25 @@ def _nested_dict():
     a, b = k.Input((4,), name="a"), k.Input((4,), name="b")
     made = inner({"p": b, "q": a})
     return k.Model([a, b], [made["v"], made["u"]])
+
+
+def _layers_of_model(*, nested=False):
+    """Return a model that calls all layers of another, the input layer included; nested, with integers and a mask."""
+    if not nested:
+        y = x = k.Input((4,), name="x")
+        given = k.Input((4,), name="given")
+        inner = k.Model(given, L.Dense(2)(L.Dense(3, activation="relu")(given)))
+        for layer in inner.layers:
+            y = layer(y)
+        return k.Model(x, y)
+    a, b = k.Input((3,), dtype="int32", name="a"), k.Input((3, 4), name="b")
+    x = k.Input((3,), dtype="int32", name="x")
+    first, second = k.Model(a, L.Embedding(5, 4, mask_zero=True)(a)), k.Model(b, L.LSTM(2)(b))
+    y = x
+    for layer in [*first.layers, *second.layers]:
+        y = layer(y)
+    z = k.Input((3,), dtype="int32", name="z")
+    return k.Model(z, L.Dense(2)(k.Model(x, y)(z)))
 
 
 def _built(model, shape):

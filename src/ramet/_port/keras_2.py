@@ -86,6 +86,7 @@ class _Translation:
         """Translate a model and everything in it."""
         if model.is_functional:
             self._drop_losses(model, path)
+            self._express_called_inputs(model, path)
         self._rename(model, path)
         model.config = {key: value for key, value in model.config.items() if key in ("trainable", "dtype")}
         if "dtype" in model.config:
@@ -120,6 +121,21 @@ class _Translation:
             layer.class_name, layer.config = "Identity", {"name": layer.name}
         self._notes.trains_alike = False
         model.layers = [layer for layer in model.layers if layer.name in reached or layer.class_name == "InputLayer"]
+
+    def _express_called_inputs(self, model: Model, path: str) -> None:
+        """Replace input layers that are called on a tensor, as in `for layer in other.layers: x = layer(x)`.
+
+        They return the tensor and its mask. Keras 3 cannot call them, and Keras 2 does not load the files it writes.
+        """
+        for layer in model.layers:
+            if layer.class_name == "InputLayer" and any(call.args for call in layer.calls):
+                where = f"{path}/{layer.name}" if path else layer.name
+                why = "the input layer of another model, which returns its input, is now Activation('linear')"
+                self._notes.add("translated", where, why)
+                dtype = layer.config.get("dtype")
+                dtype = dtype if isinstance(dtype, str) and dtype.startswith(("float", "bfloat")) else "float32"
+                layer.class_name = "Activation"
+                layer.config = {"name": layer.name, "trainable": True, "dtype": dtype, "activation": "linear"}
 
     def layer(self, layer: Layer, path: str) -> None:
         """Translate a layer and the layers inside it."""

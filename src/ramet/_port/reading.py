@@ -182,8 +182,10 @@ class _Graph:
             nodes[layer.name] = found
         self._is_keras_3 = any(isinstance(node, dict) and "args" in node for found in nodes.values() for node in found)
         self._first = self._find_first_numbers(nodes, ends)
+        ends_in = {item[0] for item in walk_json(ends[0]) if is_history(item)}
         for name, layer in self._by_name.items():
-            if layer.class_name == "InputLayer":
+            # Keras 2 can call an input layer of another model on a tensor; it is no input of this model then.
+            if layer.class_name == "InputLayer" and (name in ends_in or not nodes[name] or self._is_keras_3):
                 layer.calls = [Call([])]
             else:
                 layer.calls = [self._call(layer, node) for node in nodes[name]]
