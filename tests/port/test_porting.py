@@ -1,6 +1,7 @@
 """`ramet.port` and `ramet.load` as functions: reports, targets, models that were rescued, and compile settings."""
 
 import json
+import re
 import warnings
 
 import h5py
@@ -377,6 +378,53 @@ def test_unsafe_weights_file_and_missing_file_are_refused(tmp_path):
         ramet.load(tmp_path / "only.weights.h5")
     with pytest.raises(ModelFileError, match="no such file"):
         ramet.load(tmp_path / "missing.h5")
+
+
+def saved_model(folder):
+    (folder / "variables").mkdir(parents=True)
+    for name in ("saved_model.pb", "keras_metadata.pb", "variables/variables.index"):
+        (folder / name).write_bytes(b"\n\x02ab")
+
+
+@pytest.mark.no_backend
+@pytest.mark.parametrize(
+    ("name", "content", "reason", "fix"),
+    [
+        ("model.yaml", b"backend: tensorflow\nclass_name: Sequential", "it is YAML", "convert it to JSON"),
+        ("model.pkl", b"\x80\x04\x95", "it is a pickle", "if you trust its author"),
+        ("model", b"\x80\x05\x95", "it is a pickle", "save it as .h5 or .keras"),
+        ("model.sav", b"\x78\x9c", "it is a pickle", "save it as .h5 or .keras"),
+        ("model.tflite", b"\x1c\0\0\0TFL3", "it is a model of TensorFlow Lite", "port the Keras model"),
+        ("model.onnx", b"\x08\x07", "it is a model of ONNX", "port the Keras model"),
+        ("frozen.pb", b"\x0a\x04", "a graph of TensorFlow without a Keras model", "port the Keras model"),
+        ("cp.ckpt.index", b"\0\0", "it is a part of a checkpoint", "create the model in code"),
+        ("cp.ckpt.data-00000-of-00001", b"\0", "it is a part of a checkpoint", "create the model in code"),
+        ("model.json", b'{"format": "layers-model", "modelTopology": {}}', "TensorFlow.js", "tensorflowjs_converter"),
+        ("model.json", b'{"format": "graph-model", "modelTopology": {}}', "TensorFlow.js", "port the Keras model"),
+        ("saved/saved_model.pb", None, "it is a part of a SavedModel", "ramet port .*saved new.keras"),
+        ("saved/keras_metadata.pb", None, "it is a part of a SavedModel", "ramet port .*saved new.keras"),
+        ("saved/variables", None, "it is a part of a SavedModel", "ramet port .*saved new.keras"),
+        ("saved/variables/variables.index", None, "it is a part of a SavedModel", "ramet port .*saved new.keras"),
+        ("", None, "it is a folder around a SavedModel", "ramet port .*saved new.keras"),
+    ],
+)
+def test_other_formats_are_refused_with_their_way_out(tmp_path, name, content, reason, fix):
+    if content is None:
+        saved_model(tmp_path / "saved")
+    else:
+        (tmp_path / name).write_bytes(content)
+
+    with pytest.raises(ModelFileError, match=reason) as caught:
+        ramet.port(tmp_path / name)
+    assert re.search(fix, caught.value.fix)
+
+
+@pytest.mark.no_backend
+@pytest.mark.parametrize("name", ["model.sav", "model.pkl", "model.yaml"])
+def test_hdf5_with_another_extension_is_ported(tmp_path, name):
+    old_file(tmp_path / "old.h5").rename(tmp_path / name)
+
+    assert ramet.port(tmp_path / name).refusals == ()
 
 
 def test_lambda_of_keras_3_is_loaded_with_its_function(tmp_path):

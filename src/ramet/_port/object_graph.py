@@ -129,7 +129,7 @@ def no_keras_model(directory: Path) -> ModelFileError:
         f"Cannot read '{escape(directory.name)}': it contains no Keras model, only computations that "
         "`keras.layers.TFSMLayer` can run.",
         expected="a Functional or Sequential model, saved with `model.save` of Keras 2",
-        fix=f'use keras.layers.TFSMLayer("{escape(str(directory))}", call_endpoint="serving_default") as a layer, '
+        fix=f'use keras.layers.TFSMLayer("{escape(directory.name)}", call_endpoint="serving_default") as a layer, '
         "or save the model again with its config.",
         path=str(directory),
     )

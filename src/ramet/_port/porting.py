@@ -26,6 +26,7 @@ from ramet._port.keras_2 import express_hard_sigmoid, modernize_model, serialize
 from ramet._port.keras_3 import complete_model
 from ramet._port.notes import Notes
 from ramet._port.optimizer_state import UnknownStateError, state_of_keras_2, state_of_keras_3, trained_weights
+from ramet._port.other_formats import check_format
 from ramet._port.placement import FLIPPED, Arrays, Values, account_for
 from ramet._port.reading import check_depth, read_model, read_specs
 from ramet._port.releases import known_versions, resolve_version
@@ -127,6 +128,7 @@ def plan_port(
     wanted = TF_KERAS if to == TF_KERAS else resolve_version(to) if to is not None else known_versions()[-1]
     written = None if target is None else _check_target(path_with_name(target), wanted, force=force)
     given = path_with_name(source)
+    check_format(given)
     check_weights_argument(given, weights)
     notes = Notes(frozenset([*custom, *(functions or {}).values()]), frozenset(registry), dict(functions or {}))
     with contextlib.ExitStack() as stack:

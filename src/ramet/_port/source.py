@@ -32,6 +32,7 @@ from ramet._files import (
 from ramet._port.draft import Model
 from ramet._port.notes import Notes
 from ramet._port.optimizer_state import OptimizerWeights
+from ramet._port.other_formats import check_not_converted
 from ramet._port.placement import Arrays, flip_kernels, place_named, place_structured
 from ramet._port.saved_model import SavedModel, is_saved_model, read_saved_model
 from ramet._report import escape
@@ -236,6 +237,7 @@ def _json_source(path: Path, weights: str | os.PathLike[str] | None, *, isolated
     if isinstance(config, str):
         # A common mistake: json.dump(model.to_json(), file) encodes the text once more.
         config = read_json(config, path.name, limits, legacy=True)
+    check_not_converted(config, path.name)
     if not isinstance(config, dict) or not isinstance(config.get("class_name"), str):
         raise misfit("the JSON of a model, as model.to_json() returns it", config, path.name)
     if weights is None:
