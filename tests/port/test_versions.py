@@ -222,6 +222,18 @@ def test_an_activation_that_the_target_lacks_is_refused(target):
 
 
 @pytest.mark.no_backend
+@pytest.mark.parametrize("source", ["3.15", "3.9", "3.8", "3.5"])
+def test_a_layer_as_activation_is_refused_whatever_release_wrote_it(source):
+    # Keras 3.0 to 3.9 write such files, and cannot load them.
+    activation = serialized("keras.layers.LeakyReLU", {"name": "leaky", "negative_slope": 0.1})
+    config = in_model(serialized("keras.layers.Dense", {"name": "head", "units": 2, "activation": activation}))
+    for target in ("3.10", "3.8", "3.5"):
+        notes = Notes()
+        versions.rewrite_for(config, source=source, target=target, notes=notes)
+        assert [refusal.path for refusal in notes.refusals] == (["head"] if target != "3.10" else []), target
+
+
+@pytest.mark.no_backend
 def test_a_custom_class_is_not_changed_but_the_layers_in_it_are():
     inner = serialized("keras.layers.Dense", {"name": "inner", "units": 2, "quantization_config": None})
     custom = {"module": "my.code", "class_name": "Block", "registered_name": "my>Block"}

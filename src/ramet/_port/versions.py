@@ -74,8 +74,8 @@ def rewrite_for(config: dict[str, Json], *, source: str, target: str, notes: Not
             config is not usable.
     """
     holder = {"": map_objects(config, dict)}
-    if source != target:
-        _Rewriter(release_of(source), release_of(target), notes).rewrite(holder)
+    # Also for the same release: it may have written what it cannot load.
+    _Rewriter(release_of(source), release_of(target), notes).rewrite(holder)
     rewritten: dict[str, Json] = holder[""]
     return rewritten
 
