@@ -395,7 +395,8 @@ def test_unsupported_compile_settings_are_reported_with_a_fix(ramet, tmp_path):
     assert refused.err == (
         f"Cannot load 'old.h5': Keras {keras.__version__} does not accept its compile settings.\n"
         "  found:    Keras does not find its own object 'mse' under the name in the file\n"
-        "  fix: add --no-compile to load its layers and weights without optimizer, loss and metrics.\n"
+        "  fix: rewrite the file for Keras 3 with `ramet port old.h5 new.keras`; or add --no-compile to load its layers and "
+        "weights without optimizer, loss and metrics.\n"
     )
     assert done.code == 0, done.err
     kernel = keras.saving.load_model(tmp_path / "new.keras").get_layer("d").kernel
@@ -431,7 +432,7 @@ def test_layer_that_keras_3_does_not_support_is_named_with_the_reason(ramet, tmp
     assert lines[0] == f"Cannot load 'old.h5': Keras {keras.__version__} does not accept the model."
     assert lines[1] == f"  found:    {reason}"
     assert lines[2].startswith("  fix: ")
-    assert "tf_keras" in lines[2]
+    assert "`ramet port old.h5 new.keras`" in lines[2]
     assert len(lines) == 3
 
 

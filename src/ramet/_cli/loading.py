@@ -240,11 +240,8 @@ def _load_error(
     fixes = ["add --no-compile to load its layers and weights without optimizer, loss and metrics"] if compiled else []
     if name and name not in _RAW_OPERATIONS:
         fixes.append(f"if '{name}' is your own, pass the module that defines it with --import")
-    if old and not compiled:
-        fixes.append(
-            "the file was written by Keras 2: load it with the package tf_keras, or build the model in code and call "
-            f"model.load_weights('{path.name}')"
-        )
+    if old:
+        fixes.insert(0, f"rewrite the file for Keras 3 with `ramet port {path.name} new.keras`")
     return ModelFileError(
         f"Cannot load '{escape(path.name)}': Keras {version} does not accept {'its compile settings' if compiled else 'the model'}.",
         found=escape(found),
