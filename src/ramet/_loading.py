@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ramet._port import accepted, known_versions, plan_port
-from ramet.errors import RametWarning
+from ramet._port import OPTIMIZER_STATE, accepted, known_versions, plan_port
+from ramet.errors import ArgumentError, RametWarning
 
 
 def load(
@@ -55,6 +55,12 @@ def load(
 
     from ramet._keras import guard_loading
 
+    for layer, function in (functions or {}).items():
+        if not callable(function):
+            raise ArgumentError(
+                f"Cannot load with functions={{{layer!a}: {function!a}}}: it is not a function.",
+                fix="pass the function itself, without quotes.",
+            )
     replaced = {layer: keras.saving.get_registered_name(function) for layer, function in (functions or {}).items()}
     passed = {**(custom_objects or {}), **{replaced[layer]: one for layer, one in (functions or {}).items()}}
     registry = keras.saving.get_custom_objects()
@@ -81,6 +87,12 @@ def load(
 
         if not compile:
             return loaded(compiled=False)
+        left_out = [
+            note.text for note in plan.notes if note.kind == "left out" and not note.text.startswith(OPTIMIZER_STATE)
+        ]
+        if left_out:
+            text = f"The model was loaded without some of its training settings: {left_out[0]}."
+            warnings.warn(text, RametWarning, stacklevel=2)
         try:
             return loaded(compiled=True)
         except (TypeError, ValueError) as error:

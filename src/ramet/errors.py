@@ -136,6 +136,13 @@ class RametError(Exception):
             lines.append(f"  fix: {self.fix}")
         return "\n".join(lines)
 
+    def replace_text(self, old: str, new: str) -> None:
+        """Replace a text, such as the name of a temporary folder, in all parts of the message."""
+        for name, value in vars(self).items():
+            if isinstance(value, str):
+                setattr(self, name, value.replace(old, new))
+        self.args = (self._text(),)
+
     def __reduce__(self) -> tuple[object, ...]:
         # Exceptions cross process boundaries by pickle, which would call the class with the text alone.
         return _revive, (type(self), self.summary, {name: getattr(self, name) for name in self._parts})

@@ -156,9 +156,34 @@ def test_many_files_give_one_table(ramet, tmp_path):
     assert done.out.startswith("3 files: 1 ported, 1 refused, 1 failed\n")
     assert "✓ good.h5    Keras 2.15.0 to Keras 3.15" in done.out
     assert "✗ custom.h5  refused: mine: its class 'Mine'" in done.out
+    assert "fix: pass the module that defines the class" in done.out
     assert "✗ broken.h5  Cannot read the weights: the file is broken" in done.out
     assert done.err == "ramet port FILE --plan shows every reason.\n"
     assert names_in(tmp_path / "ported") == ["good.keras"]
+
+
+def test_plan_of_many_files_says_what_could_be_ported(ramet, tmp_path):
+    old_file(tmp_path / "good.h5")
+
+    done = ramet("port", "good.h5", "--into", "ported", "--plan")
+
+    assert done.out.startswith("1 file: 1 can be ported\n")
+    assert names_in(tmp_path) == ["good.h5"]
+
+
+def test_function_is_used_in_those_of_many_files_that_have_the_layer(ramet, tmp_path, monkeypatch):
+    old_file(tmp_path / "lambda.h5", lambda_layer(tmp_path))
+    old_file(tmp_path / "plain.h5")
+    (tmp_path / "functions_of_many.py").write_text("def triple(x):\n    return 3 * x\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    done = ramet("port", "lambda.h5", "plain.h5", "--into", "out", "--function", "scale=functions_of_many:triple")
+    typo = ramet("port", "lambda.h5", "new.keras", "--function", "scale=functions_of_many:tripel")
+
+    assert (done.code, done.err) == (0, ""), done.out
+    assert done.out.startswith("2 files: 2 ported\n")
+    assert typo.code == 2
+    assert "closest:  'triple'" in typo.err
 
 
 def test_many_good_files_give_exit_code_0(ramet, tmp_path):
@@ -203,6 +228,7 @@ def test_files_of_the_same_name_keep_their_folders(ramet, tmp_path):
     done = ramet("port", "a/model.h5", "b/c/model.h5", "--into", "ported")
 
     assert (done.code, done.err) == (0, "")
+    assert "✓ b/c/model.h5  " in done.out
     found = sorted(path.relative_to(tmp_path).as_posix() for path in (tmp_path / "ported").rglob("*.keras"))
     assert found == ["ported/a/model.keras", "ported/b/c/model.keras"]
 
@@ -262,6 +288,10 @@ def test_refused_file_does_not_replace_the_target(ramet, tmp_path):
         (("old.h5", "new.keras", "--weights", "w.h5"), "it is not the JSON of a model"),
         (("old.h5", "--into", "folder", "--weights", "w.h5"), "--weights with --into"),
         (("old.h5", "new.keras", "--function", "scale"), "LAYER=MODULE:NAME"),
+        (("old.h5", "new.keras", "--to", "tf-keras"), "closest:  'tf_keras'"),
+        (("old.h5", "new.keras", "--against", "no/python"), "Cannot compare with 'no/python': no such file"),
+        (("old.h5", "new.keras", "--plan", "--against", "tf_keras"), "Cannot use --against with --plan"),
+        (("old.h5", "--into", "old.h5"), "Cannot port files into 'old.h5': it is not a folder."),
     ],
 )
 def test_wrong_arguments_give_exit_code_2(ramet, tmp_path, arguments, message):
@@ -338,6 +368,20 @@ def test_missing_file_is_reported(ramet):
 
     assert done.code == 3
     assert done.err.startswith("Cannot read 'missing.h5': ")
+
+
+def test_checkpoint_and_folder_without_a_model_are_refused(ramet, tmp_path):
+    (tmp_path / "saved").mkdir()
+    for name in ("checkpoint", "ckpt.index"):
+        (tmp_path / "saved" / name).write_bytes(b"")
+    (tmp_path / "empty").mkdir()
+
+    for name in ("saved", "saved/ckpt"):
+        done = ramet("port", name, "new.keras")
+
+        assert done.code == 3
+        assert "it is a checkpoint of TensorFlow, which contains weights, but no model" in done.err
+    assert "it is a folder that contains no model" in ramet("port", "empty", "new.keras").err
 
 
 def test_weights_only_say_what_is_needed(ramet, tmp_path):
@@ -460,6 +504,7 @@ def test_current_file_is_copied(ramet, tmp_path):
     for one in (plan, done):
         assert (one.code, one.err) == (0, "")
         assert one.out.startswith("new.keras (Keras 3.15.1) to Keras 3.15: already current")
+    assert "already current, copied to 'copy.keras'" in done.out
     assert content(tmp_path / "copy.keras")[0] == content(tmp_path / "new.keras")[0]
 
 

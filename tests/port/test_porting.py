@@ -2,7 +2,6 @@
 
 import json
 import re
-import warnings
 
 import h5py
 import keras
@@ -116,6 +115,30 @@ def test_unknown_version_is_refused_with_the_known_ones(tmp_path):
 
 
 @pytest.mark.no_backend
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"to": 3.10}, "the release must be a string"),
+        ({"functions": {"scale": print}}, "the name of a function is expected"),
+    ],
+)
+def test_argument_of_a_wrong_type_is_refused(tmp_path, options, message):
+    with pytest.raises(ArgumentError, match=message):
+        ramet.port(old_file(tmp_path / "old.h5"), **options)
+
+
+@pytest.mark.no_backend
+def test_errors_name_the_file_of_the_user(tmp_path):
+    path = tmp_path / "broken.h5"
+    path.write_bytes(bytes(100))
+
+    with pytest.raises(ModelFileError, match=r"Cannot read 'broken\.h5'") as caught:
+        ramet.port(path)
+
+    assert caught.value.path == str(path)
+
+
+@pytest.mark.no_backend
 def test_target_is_checked_before_the_source_is_read(tmp_path):
     with pytest.raises(ArgumentError, match="unsupported file extension"):
         ramet.port(tmp_path / "missing.h5", tmp_path / "new.pb")
@@ -167,7 +190,8 @@ def test_code_in_compile_settings_is_left_out(tmp_path):
     path = archive(tmp_path / "m.keras", config)
 
     report = ramet.port(path, tmp_path / "new.keras", to="3.15")
-    model = ramet.load(path)
+    with pytest.warns(RametWarning, match="the file contains compiled Python code"):
+        model = ramet.load(path)
 
     assert (report.is_written, report.is_current) == (True, False)
     assert "how the model was compiled: the file contains compiled Python code" in str(report)
@@ -271,8 +295,7 @@ def test_compile_settings_never_block_a_model(tmp_path, training):
     path = old_file(tmp_path / "old.h5", training=training)
 
     report = ramet.port(path, tmp_path / "new.keras")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with pytest.warns(RametWarning, match="without some of its training settings"):
         model = ramet.load(path)
 
     assert report.is_written
@@ -298,6 +321,21 @@ def test_compile_settings_that_keras_refuses_give_a_warning(tmp_path, training):
         model = ramet.load(path)
 
     np.testing.assert_allclose(outputs(model), EXPECTED, rtol=1e-5, atol=1e-6)
+
+
+def own_loss(truth, predicted):
+    return keras.ops.mean(keras.ops.abs(truth - predicted))
+
+
+def test_loss_of_the_user_is_kept_if_it_is_passed(tmp_path):
+    path = old_file(tmp_path / "old.h5", training={**TRAINING, "loss": "own_loss"})
+
+    with pytest.warns(RametWarning, match="without some of its training settings.*'own_loss'"):
+        without = ramet.load(path)
+    model = ramet.load(path, custom_objects={"own_loss": own_loss})
+
+    assert not without.compiled
+    assert model.loss is own_loss
 
 
 def test_lambda_is_loaded_with_its_function(tmp_path):
@@ -397,8 +435,13 @@ def saved_model(folder):
         ("model.tflite", b"\x1c\0\0\0TFL3", "it is a model of TensorFlow Lite", "port the Keras model"),
         ("model.onnx", b"\x08\x07", "it is a model of ONNX", "port the Keras model"),
         ("frozen.pb", b"\x0a\x04", "a graph of TensorFlow without a Keras model", "port the Keras model"),
-        ("cp.ckpt.index", b"\0\0", "it is a part of a checkpoint", "create the model in code"),
-        ("cp.ckpt.data-00000-of-00001", b"\0", "it is a part of a checkpoint", "create the model in code"),
+        ("cp.ckpt.index", b"\0\0", "it is a part of a checkpoint", "load the weights into the model in tf_keras"),
+        (
+            "cp.ckpt.data-00000-of-00001",
+            b"\0",
+            "it is a part of a checkpoint",
+            "load the weights into the model in tf_keras",
+        ),
         ("model.json", b'{"format": "layers-model", "modelTopology": {}}', "TensorFlow.js", "tensorflowjs_converter"),
         ("model.json", b'{"format": "graph-model", "modelTopology": {}}', "TensorFlow.js", "port the Keras model"),
         ("saved/saved_model.pb", None, "it is a part of a SavedModel", "ramet port .*saved new.keras"),

@@ -6,13 +6,24 @@ import argparse
 import contextlib
 import errno
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ramet._cli.command import file_name
-from ramet._report import SUBSTITUTES, Document, escape, escape_lines, has_color, replaced_file, to_ansi, to_text
+from ramet._report import (
+    SUBSTITUTES,
+    Document,
+    escape,
+    escape_lines,
+    has_color,
+    is_terminal,
+    replaced_file,
+    to_ansi,
+    to_text,
+)
 from ramet.errors import ArgumentError, ModelFileError
 
 if TYPE_CHECKING:
@@ -36,6 +47,11 @@ def print_report(document: Document, options: argparse.Namespace, *, width: int 
     """Write a report to standard output: in color on a terminal, unless `--no-color` or NO_COLOR forbids it."""
     write = to_ansi if has_color(sys.stdout, wanted=not options.no_color) else to_text
     print_result(write(document, width=width))
+
+
+def terminal_width() -> int | None:
+    """Return the number of columns of the terminal on standard output; None if that is a file or a pipe."""
+    return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
 
 
 def print_message(text: str) -> None:

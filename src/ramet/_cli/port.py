@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import difflib
 import json
 import os
 import sys
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ramet._cli.command import Command, ExitCode, add_backend, file_name
-from ramet._cli.output import print_message, print_report, print_result
+from ramet._cli.output import print_message, print_report, print_result, terminal_width
 from ramet._report import Code, Document, ProgressBar, Row, Section, count, escape
 from ramet.errors import ArgumentError, RametError
 
@@ -72,6 +74,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    _check_against(options)
     pairs = _pairs(options)
     custom, functions = _custom(options)
     if options.into is not None:
@@ -82,8 +85,22 @@ def _run(options: argparse.Namespace) -> int:
     if options.json:
         print_result(report.to_json())
     else:
-        print_report(report.__report__(), options)
+        print_report(report.__report__(), options, width=terminal_width())
     return _exit_code(report)
+
+
+def _check_against(options: argparse.Namespace) -> None:
+    """Check, before anything is written, what is to run the other file."""
+    if options.against is None:
+        return
+    if options.plan:
+        raise ArgumentError(
+            "Cannot use --against with --plan: there is no file to compare with, because a plan writes nothing.",
+            fix="leave out one of them.",
+        )
+    from ramet._port import check_python
+
+    check_python(options.against)
 
 
 def _exit_code(report: PortReport) -> int:
@@ -100,6 +117,11 @@ def _pairs(options: argparse.Namespace) -> list[tuple[Path, Path | None]]:
                 "Cannot use --weights with --into: it applies to a single model.", fix="port that model alone."
             )
         extension = ".h5" if options.to == "tf_keras" else ".keras"
+        if options.into.exists() and not options.into.is_dir():
+            raise ArgumentError(
+                f"Cannot port files into '{escape(str(options.into))}': it is not a folder.",
+                fix="pass the path of a folder, which is created if it does not exist.",
+            )
         names = [Path(f"{file.stem}{extension}") for file in files]
         if len(set(names)) < len(names):
             # Many files are called model.h5: keep the folders that tell them apart.
@@ -132,30 +154,37 @@ def _custom(options: argparse.Namespace) -> tuple[list[str], dict[str, str]]:
     functions: dict[str, str] = {}
     if not options.modules and not options.functions:
         return names, functions
+    given = list(map(_parse_function, options.functions))
     from ramet._cli.loading import choose_backend, import_modules
 
     choose_backend(options.backend)
     import keras
 
     names += map(keras.saving.get_registered_name, import_modules(options.modules).values())
-    for text in options.functions:
-        layer, equals, place = text.partition("=")
-        module, colon, name = place.partition(":")
-        if not (layer and equals and module and colon and name):
-            raise ArgumentError(
-                f"Cannot read --function {escape(text)!a}.",
-                expected="LAYER=MODULE:NAME",
-                fix="for example --function scale=my_layers:scale.",
-            )
+    for layer, module, name in given:
         import_modules([module])
-        function = getattr(sys.modules[module], name, None)
-        if not callable(function):
+        known = {key for key, value in vars(sys.modules[module]).items() if callable(value)}
+        if name not in known:
             raise ArgumentError(
-                f"Cannot use {escape(place)!a}: the module has no function '{escape(name)}'.",
+                f"Cannot use '{escape(f'{module}:{name}')}': the module has no function '{escape(name)}'.",
+                closest=difflib.get_close_matches(name, known),
                 fix="define the function in that module.",
             )
-        functions[layer] = keras.saving.get_registered_name(function)
+        functions[layer] = keras.saving.get_registered_name(getattr(sys.modules[module], name))
     return names, functions
+
+
+def _parse_function(text: str) -> tuple[str, str, str]:
+    """Return layer, module and name of an argument of `--function`."""
+    layer, _, place = text.partition("=")
+    module, _, name = place.partition(":")
+    if not (layer and module and name):
+        raise ArgumentError(
+            f"Cannot read --function {escape(text)!a}.",
+            expected="LAYER=MODULE:NAME",
+            fix="for example --function scale=my_layers:scale.",
+        )
+    return layer, module, name
 
 
 def _port_one(
@@ -179,6 +208,8 @@ def _port_one(
                 to=options.to,
                 weights=weights,
                 functions=functions,
+                # Of many files, only some have the layer.
+                needs_functions=options.into is None,
                 custom=custom,
                 force=options.force,
                 isolated=True,
@@ -199,7 +230,7 @@ def _port_one(
 
 def _modules(options: argparse.Namespace) -> list[str]:
     """Return the modules with the user's classes and functions."""
-    return [*options.modules, *(text.partition("=")[2].partition(":")[0] for text in options.functions)]
+    return [*options.modules, *(_parse_function(text)[1] for text in options.functions)]
 
 
 def _port_many(
@@ -207,38 +238,49 @@ def _port_many(
 ) -> int:
     """Port many files, and print one table. A file that fails does not stop the others."""
     rows, records, worst = [], [], int(ExitCode.DONE)
-    counts = {"ported": 0, "refused": 0, "failed": 0}
+    ported = "can be ported" if options.plan else "ported"
+    counts = {ported: 0, "refused": 0, "failed": 0}
+    names = Counter(source.name for source, _ in pairs)
     with ProgressBar(len(pairs)) as progress:
         for source, target in pairs:
             progress.step(f"porting {source}")
+            shown = source.name if names[source.name] == 1 else str(source)
             try:
                 report = _port_one(source, None if options.plan else target, options, custom, functions)
             except RametError as error:
                 counts["failed"] += 1
                 worst = ExitCode.DIFFERENT
-                rows.append(_row(source, "✗", "bad", error.summary))
-                records.append({"source": str(source), "error": error.summary})
+                rows.append(_row(shown, error.summary, error.found, error.fix))
+                records.append({"source": str(source), "error": error.summary, "found": error.found, "fix": error.fix})
                 continue
             records.append(json.loads(report.to_json()))
             code = _exit_code(report)
             worst = max(worst, code)
-            kind = "refused" if report.refusals else "failed" if code else "ported"
+            kind = "refused" if report.refusals else "failed" if code else ported
             counts[kind] += 1
-            rows.append(_row(source, "✓" if not code else "✗", "good" if not code else "bad", _outcome(report)))
+            if code:
+                rows.append(_row(shown, _outcome(report), None, report.refusals[0].fix if report.refusals else None))
+            else:
+                rows.append(Row(((Code(shown),), _outcome(report)), mark="✓", mark_style="good"))
     if options.json:
         print_result(json.dumps(records, indent=1))
         return worst
     words = ", ".join(f"{number} {word}" for word, number in counts.items() if number)
     title = f"{count(len(pairs), 'file')}: {words}"
     section = Section("", tuple(rows), columns=("file", "result"))
-    print_report(Document(title, (section,), style="good" if not worst else "bad"), options)
-    if worst:
+    document = Document(title, (section,), style="bad" if worst else "good")
+    print_report(document, options, width=terminal_width())
+    if counts["refused"]:
         print_message("ramet port FILE --plan shows every reason.")
     return worst
 
 
-def _row(source: Path, mark: str, style: Any, text: str) -> Row:
-    return Row(((Code(source.name),), text), mark=mark, mark_style=style)
+def _row(name: str, text: str, found: str | None, fix: str | None) -> Row:
+    """Return the row of a file that was not ported."""
+    more = [f"found: {found}"] if found else []
+    more += [f"fix: {fix}"] if fix else []
+    details = tuple(Row((line,), style="dim") for line in more)
+    return Row(((Code(name),), text), mark="✗", mark_style="bad", details=details)
 
 
 def _outcome(report: PortReport) -> str:

@@ -6,13 +6,20 @@ import argparse
 import json
 import subprocess
 import sys
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 from ramet._cli.command import MODEL_FILE, Command, ExitCode, add_loading, comma_list, file_name, loading_arguments
 from ramet._cli.loading import checked, import_modules, live, load, load_alike
-from ramet._cli.output import add_drawing, check_drawing, direction, print_report, print_result, save_picture
-from ramet._report import ProgressBar, is_terminal, json_text
+from ramet._cli.output import (
+    add_drawing,
+    check_drawing,
+    direction,
+    print_report,
+    print_result,
+    save_picture,
+    terminal_width,
+)
+from ramet._report import ProgressBar, json_text
 from ramet.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -68,8 +75,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.json:
         print_result(report.to_json())
     else:
-        width = get_terminal_size().columns if is_terminal(sys.stdout) else _WIDTH
-        print_report(report.__report__(), options, width=width)
+        print_report(report.__report__(), options, width=terminal_width() or _WIDTH)
     if options.picture is not None:
         from ramet._keras import LiveWeights
         from ramet._verify import picture_of

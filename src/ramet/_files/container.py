@@ -19,7 +19,7 @@ from typing import IO
 
 from ramet._files.limits import Limits, cannot_read
 from ramet._report import escape
-from ramet.errors import ModelFileError
+from ramet.errors import ModelFileError, RametError
 
 CONFIG = "config.json"
 METADATA = "metadata.json"
@@ -186,7 +186,12 @@ def private_copy(path: Path) -> Iterator[Path]:
                 fix="free some space there, or set TMPDIR to a folder with enough space.",
                 path=str(path),
             ) from None
-        yield target
+        try:
+            yield target
+        except RametError as error:
+            # The user knows the original only.
+            error.replace_text(f"{folder}{os.sep}", str(path)[: -len(path.name)])
+            raise
 
 
 def entry_problems(entries: Sequence[Entry], limits: Limits, container_size: int) -> Iterator[EntryProblem]:

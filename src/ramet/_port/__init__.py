@@ -6,8 +6,18 @@ the names of layers and variables (`placement.py`), settings and operations are 
 not imported, and nothing in the file runs.
 """
 
-from ramet._port.porting import accepted, compare_ported, plan_port, port
+from ramet._port.against import check_python
+from ramet._port.porting import OPTIMIZER_STATE, accepted, compare_ported, plan_port, port
 from ramet._port.releases import known_versions
 from ramet._port.report import PortReport
 
-__all__ = ["PortReport", "accepted", "compare_ported", "known_versions", "plan_port", "port"]
+__all__ = [
+    "OPTIMIZER_STATE",
+    "PortReport",
+    "accepted",
+    "check_python",
+    "compare_ported",
+    "known_versions",
+    "plan_port",
+    "port",
+]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -59,6 +61,24 @@ class Comparison(Summarized):
     def fields(self) -> dict[str, Any]:
         """Return the comparison for JSON."""
         return {"against": self.against, "equal": self.is_equal, "differences": list(self.differences)}
+
+
+def check_python(against: str) -> None:
+    """Raise `ArgumentError` if there is nothing that could run the other file.
+
+    Args:
+        against: "tf_keras", or the path of a Python.
+    """
+    if against == "tf_keras":
+        if importlib.util.find_spec("tf_keras") is None:
+            raise ArgumentError("Cannot compare with tf_keras: it is not installed.", fix="pip install tf_keras.")
+    elif shutil.which(against) is None:
+        reason = "it is not a program" if os.path.exists(against) else "no such file or directory"  # noqa: PTH110
+        raise ArgumentError(
+            f"Cannot compare with '{escape(against)}': {reason}.",
+            expected="tf_keras, or the path of a Python in which another version of Keras is installed",
+            fix="for example --against tf_keras, or --against old-env/bin/python.",
+        )
 
 
 def compare(
@@ -121,7 +141,7 @@ def _run(python: str, request: dict[str, Any], folder: str, backend: str | None)
         )
     except OSError as error:
         raise ArgumentError(
-            f"Cannot compare with {escape(python)!a}: {error.strerror}.",
+            f"Cannot compare with '{escape(python)}': {error.strerror}.",
             expected="tf_keras, or the path of a Python in which another version of Keras is installed",
             fix="for example --against tf_keras, or --against old-env/bin/python.",
         ) from error
@@ -129,10 +149,9 @@ def _run(python: str, request: dict[str, Any], folder: str, backend: str | None)
         lines = [" ".join(line.split()) for line in done.stderr.splitlines() if line.strip()]
         errors = [line for line in lines if _ERROR.match(line)]
         last = (errors or lines or [f"exit code {done.returncode}"])[-1]
-        if "No module named 'tf_keras'" in last:
-            raise ArgumentError("Cannot compare with tf_keras: it is not installed.", fix="pip install tf_keras.")
+        runner = request["library"] if python == sys.executable else f"the Python '{escape(python)}'"
         raise PortError(
-            f"Cannot run '{escape(Path(request['model']).name)}' with {request['library']}: it raised an error.",
+            f"Cannot run '{escape(Path(request['model']).name)}' with {runner}: it raised an error.",
             found=escape(last[:_LONGEST]),
             fix="the file was written; load it yourself to see the whole error.",
         )

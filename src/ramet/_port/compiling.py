@@ -84,11 +84,11 @@ def _losses(value: Json, outputs: list[str], notes: Notes) -> Json:
     """Translate a loss, or one for each output. In Keras 3, every output must be named."""
     value = _renamed(value, notes)
     if isinstance(value, list):
-        return [None if item is None else _loss(item) for item in value]
+        return [None if item is None else _loss(item, notes) for item in value]
     if isinstance(value, dict) and "class_name" not in value:
-        found = {key: None if item is None else _loss(item) for key, item in value.items()}
+        found = {key: None if item is None else _loss(item, notes) for key, item in value.items()}
         return {**dict.fromkeys(outputs), **found} if found.keys() <= set(outputs) else found
-    return None if value is None else _loss(value)
+    return None if value is None else _loss(value, notes)
 
 
 def _metrics(value: Json, outputs: list[str], kind: str, notes: Notes) -> Json:
@@ -102,7 +102,7 @@ def _metrics(value: Json, outputs: list[str], kind: str, notes: Notes) -> Json:
             if item is None:
                 continue
             try:
-                metric = _metric(item)
+                metric = _metric(item, notes)
             except _UnknownError as error:
                 notes.add("left out", "", f"one of the {kind.replace('_', ' ')} of the model: {error}")
                 continue
@@ -209,20 +209,20 @@ def _schedule(value: _Config) -> Json:
     return _serialized("keras.optimizers.schedules", str(name), kept)
 
 
-def _loss(value: Json) -> Json:
+def _loss(value: Json, notes: Notes) -> Json:
     if isinstance(value, str):
         name = _SHORT.get(value, value)
         if has_name("losses", value) or has_name("losses", name):
             return value if has_name("losses", value) else name
-        raise _UnknownError(f"Keras 3 has no loss {value!a}")
+        return _own("loss", value, notes)
     if not isinstance(value, dict):
         raise _UnknownError("a loss is not described in the file")
     inner = value.get("config")
     if isinstance(inner, str):
-        return _loss(inner)
+        return _loss(inner, notes)
     name = str(value.get("class_name")).rpartition(">")[2]
     if name == "LossFunctionWrapper" and isinstance(inner, dict):
-        return _loss(inner.get("fn"))
+        return _loss(inner.get("fn"), notes)
     full = f"keras.losses.{name}"
     if not has_class(full) or not isinstance(inner, dict):
         raise _UnknownError(f"Keras 3 has no loss {name!a}")
@@ -232,19 +232,27 @@ def _loss(value: Json) -> Json:
     return _serialized("keras.losses", name, config)
 
 
-def _metric(value: Json) -> Json:
+def _own(role: str, name: str, notes: Notes) -> str:
+    """Return the registered name of a loss or metric of the user."""
+    registered = notes.registered(name)
+    if registered is None:
+        raise _UnknownError(f"Keras 3 has no {role} {name!a} (if it is your own, pass its module with --import)")
+    return registered
+
+
+def _metric(value: Json, notes: Notes) -> Json:
     if value == "acc":
         return value  # Keras 3 knows it, too, and reports it under this name
     if isinstance(value, str):
         name = _SHORT.get(value, value)
         if name in ("accuracy", "crossentropy", "ce") or has_name("metrics", value) or has_name("metrics", name):
             return name if name in ("accuracy", "crossentropy", "ce") or not has_name("metrics", value) else value
-        raise _UnknownError(f"Keras 3 has no metric {value!a}")
+        return _own("metric", value, notes)
     if not isinstance(value, dict):
         raise _UnknownError("a metric is not described in the file")
     inner = value.get("config")
     if isinstance(inner, str):
-        return _metric(inner)
+        return _metric(inner, notes)
     name = str(value.get("class_name")).rpartition(">")[2]
     if not isinstance(inner, dict):
         raise _UnknownError(f"the metric {name!a} is not described in the file")
@@ -256,7 +264,7 @@ def _metric(value: Json) -> Json:
         if not isinstance(function, str):
             raise _UnknownError("a metric is not described in the file")
         if function not in _METRICS:
-            return _wrapped_function(_SHORT.get(function, function), inner)
+            return _wrapped_function(_SHORT.get(function, function), inner, notes)
         name = _METRICS[function]
     full = f"keras.metrics.{name}"
     if not has_class(full):
@@ -269,10 +277,10 @@ def _metric(value: Json) -> Json:
     return _serialized("keras.metrics", name, config)
 
 
-def _wrapped_function(function: str, config: _Config) -> Json:
+def _wrapped_function(function: str, config: _Config, notes: Notes) -> Json:
     """Return the mean of a function as a metric."""
     if not has_name("metrics", function) and not has_name("losses", function):
-        raise _UnknownError(f"Keras 3 has no metric {function!a}")
+        return _own("metric", function, notes)
     fn = {"module": "builtins", "class_name": "function", "config": function, "registered_name": "function"}
     return _serialized("keras.metrics", "MeanMetricWrapper", {"name": config.get("name", function), "fn": fn})
 

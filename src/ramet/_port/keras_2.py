@@ -11,7 +11,7 @@ from ramet._port.masks import RECURRENT, Follower
 from ramet._port.notes import Notes
 from ramet._port.placement import scaled_gates
 from ramet._port.reading import rename_tensors
-from ramet._port.settings import is_hard_sigmoid, modernize, policy_name, translate_settings
+from ramet._port.settings import is_hard_sigmoid, made_of_layers, modernize, policy_name, translate_settings
 from ramet._port.shapes import Spec, output_specs
 from ramet._port.tf_ops import Constant, Dim, Known, OpCall, Step, Untranslatable, translate_op
 from ramet._port.variables import inner_layers, walk_layers
@@ -74,6 +74,7 @@ def express_hard_sigmoid(model: Model, target: str, notes: Notes) -> None:
             layer.config[key] = "hard_sigmoid"
             for place, values in layer.arrays.items():
                 layer.arrays[place] = scaled_gates(values, layer.class_name)
+            notes.remove("translated", path, made_of_layers(key))
             text = "weights of its gates times 1.2, for the hard sigmoid of Keras 3; training from here differs"
             notes.add("translated", path, text)
 

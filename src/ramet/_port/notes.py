@@ -83,6 +83,10 @@ class Notes:
         """Add a note about the layer at a path."""
         self._notes[Note(kind, path, text)] = None
 
+    def remove(self, kind: NoteKind, path: str, text: str) -> None:
+        """Remove a note that is not true any more."""
+        self._notes.pop(Note(kind, path, text), None)
+
     def refuse(self, path: str, reason: str, fix: str) -> None:
         """Add a reason to refuse the file. Porting goes on, so that a plan lists all reasons."""
         self._refusals[Refusal(path, reason, fix)] = None

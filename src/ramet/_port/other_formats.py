@@ -23,6 +23,10 @@ _TO_JSON = "import json, yaml; json.dump(yaml.full_load(open('model.yaml')), ope
 _PICKLES = {".joblib", ".p", ".pickle", ".pkl", ".sav"}
 # Pickles of protocol 2 and later begin with its number.
 _PICKLE_STARTS = tuple(bytes([0x80, protocol]) for protocol in range(2, 6))
+_CHECKPOINT = "a checkpoint of TensorFlow, which contains weights, but no model"
+_FROM_CHECKPOINT = (
+    "load the weights into the model in tf_keras, save it with model.save('model.h5'), and port that file."
+)
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _GRAPH_FILE = "saved_model.pb"
 _PARTS = (_GRAPH_FILE, "fingerprint.pb", "keras_metadata.pb")
@@ -40,6 +44,8 @@ def check_format(path: Path) -> None:
 
 def _file(path: Path) -> tuple[str, str]:
     suffix, start = path.suffix.lower(), _start(path)
+    if not path.exists() and path.with_name(f"{path.name}.index").exists():
+        return _CHECKPOINT, _FROM_CHECKPOINT
     if start == _HDF5:  # Keras 1 wrote HDF5 whatever the extension
         return "", ""
     if suffix in _YAML:
@@ -52,16 +58,13 @@ def _file(path: Path) -> tuple[str, str]:
     if path.name in _PARTS:
         return _part_of(path.absolute().parent)
     if path.name.startswith("variables."):
-        what, fix = _part_of(path.absolute().parents[1])
+        what, fix = _part_of(path.absolute().parent.parent)
         if what:
             return what, fix
     if suffix == ".pb":
         return "a graph of TensorFlow without a Keras model", _KERAS_COPY
     if suffix == ".index" or ".data-0" in suffix:
-        fix = (
-            "create the model in code, load the weights with the version of Keras that wrote them, and save it as .h5."
-        )
-        return "a part of a checkpoint, which contains weights, but no model", fix
+        return _CHECKPOINT.replace("a checkpoint", "a part of a checkpoint"), _FROM_CHECKPOINT
     return "", ""
 
 
@@ -83,8 +86,11 @@ def _folder(path: Path) -> tuple[str, str]:
     except OSError:  # reported when it is opened
         return "", ""
     found = next((folder for folder in inside if (folder / _GRAPH_FILE).is_file()), None)
+    if found is None and (path / "checkpoint").exists():
+        return _CHECKPOINT, _FROM_CHECKPOINT
     if found is None:
-        return "", ""
+        fix = "pass a SavedModel, which has a file saved_model.pb, or an unpacked .keras file, which has config.json."
+        return "a folder that contains no model", fix
     return "a folder around a SavedModel", f"pass the SavedModel itself: ramet port {escape(str(found))} new.keras."
 
 

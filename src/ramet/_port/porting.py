@@ -42,6 +42,7 @@ from ramet.errors import ArgumentError, ModelFileError, PortError, RametError, U
 _Path: TypeAlias = "str | os.PathLike[str]"
 TF_KERAS = "tf_keras"
 _DATE = "%Y-%m-%d@%H:%M:%S"
+OPTIMIZER_STATE = "the state of the optimizer, which starts again when training goes on"
 _LONGEST = 200
 # Bytes that a file has besides its arrays.
 _SPARE = 2**22
@@ -119,17 +120,28 @@ def plan_port(
     force: bool,
     runs: bool = False,
     registry: Iterable[str] = (),
+    needs_functions: bool = True,
 ) -> PortReport:
     """Port a file, or list the reasons why it cannot be ported.
 
-    Arguments are those of `port`, and two more. `runs`: whether the file is going to run afterwards, so that code in it
-    matters. `registry`: the names of classes and functions that are registered in the running Keras.
+    Arguments are those of `port`, and three more. `runs`: whether the file is going to run afterwards, so that code in it
+    matters. `registry`: the names of classes and functions that are registered in the running Keras. `needs_functions`:
+    whether there must be a layer for each of the functions.
     """
     wanted = TF_KERAS if to == TF_KERAS else resolve_version(to) if to is not None else known_versions()[-1]
     written = None if target is None else _check_target(path_with_name(target), wanted, force=force)
     given = path_with_name(source)
+    for layer, function in (functions or {}).items():
+        if not isinstance(function, str):
+            raise ArgumentError(
+                f"Cannot port with functions={{{layer!a}: ...}}: the name of a function is expected.",
+                found=f"an object of the class {type(function).__name__}",
+                fix="pass its registered name, or load the file with ramet.load, which takes functions.",
+            )
     check_format(given)
     check_weights_argument(given, weights)
+    if weights is not None:
+        check_format(path_with_name(weights))
     notes = Notes(frozenset([*custom, *(functions or {}).values()]), frozenset(registry), dict(functions or {}))
     with contextlib.ExitStack() as stack:
         # What was scanned is what is ported, even if somebody replaces the file meanwhile.
@@ -142,7 +154,8 @@ def plan_port(
         check_depth(opened.training, "compile_config")
         try:
             made = _prepare(opened, wanted, notes, written)
-            _check_functions(opened, notes)
+            if needs_functions:
+                _check_functions(opened, notes)
             if not notes.refusals:
                 _check_result(made, notes, wanted)
         except RametError:
@@ -187,7 +200,11 @@ def _write(made: _Prepared, target: Path, size: int, *, force: bool) -> None:
                 _check_absent(target)
     except (OSError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())[:_LONGEST]
-        raise ModelFileError(f"Cannot write '{escape(str(target))}': {escape(reason)}.", path=str(target)) from error
+        raise ModelFileError(
+            f"Cannot write '{escape(str(target))}': {escape(reason)}.",
+            fix="choose another folder, or make sure that this one exists, is writable and has enough space.",
+            path=str(target),
+        ) from error
 
 
 def _bytes_of(spec: ArraySpec) -> int:
@@ -268,9 +285,14 @@ def accepted(report: PortReport) -> PortReport:
     first = report.refusals[0]
     more = f", and {len(report.refusals) - 1} more" if len(report.refusals) > 1 else ""
     where = f" at '{escape(first.path)}'" if first.path else ""
+    fix = first.fix
+    if "--import" in fix:
+        fix += ' In Python: ramet.port(..., custom=["Name"]) or ramet.load(..., custom_objects={"Name": Name}).'
+    if "--function" in fix:
+        fix += " In Python: functions={layer: function}, with the function for ramet.load and its name for ramet.port."
     raise PortError(
         f"Cannot port '{escape(Path(report.source).name)}' to {report.target_name}{where}: {escape(first.reason)}{more}.",
-        fix=first.fix,
+        fix=fix,
         path=first.path or None,
     )
 
@@ -475,7 +497,7 @@ def _optimizer_state(
             raise before
         return state_of_keras_2(source.optimizer, compiled["optimizer"], before, after, source.arrays, arrays)
     except UnknownStateError as reason:
-        text = f"the state of the optimizer, which starts again when training goes on: {reason}"
+        text = f"{OPTIMIZER_STATE}: {reason}"
         notes.add("left out", "", text)
         return {}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import json
 import re
@@ -24,14 +25,20 @@ def known_versions() -> tuple[str, ...]:
 
 def resolve_version(text: str) -> str:
     """Return the release for "3.8" or "3.8.0", as in `known_versions()`; raise `ArgumentError` for an unknown one."""
+    if not isinstance(text, str):
+        raise ArgumentError(
+            f"Cannot port a file for Keras {text!r}: the release must be a string.",  # 3.10 is the number 3.1
+            fix=f'write it in quotes, such as to="{known_versions()[-1]}".',
+        )
     match = _NUMBERS.fullmatch(text.strip())
     found = f"{match[1]}.{match[2]}" if match else None
     known = known_versions()
     if found not in known:
         raise ArgumentError(
             f"Cannot port a file for Keras {text!a}: this release is unknown.",
-            expected=f"one of {', '.join(known)}",
-            fix="choose the closest release before it.",
+            expected=f"one of {', '.join(known)}, or tf_keras",
+            closest=difflib.get_close_matches(text, ["tf_keras"]),
+            fix="use tf_keras for Keras 2, and the closest older release for others.",
         )
     return found
 

@@ -90,8 +90,9 @@ class PortReport(Result):
         name = Path(self.source).name
         writer = self.from_version if self.from_version.startswith("Keras") else f"Keras {self.from_version}"
         title: Cell = (Code(name), f" ({writer}) to {self.target_name}: ", self._verdict())
-        if self.is_written and not self.is_current:
-            title = (*title[:2], "written to '", Code(Path(self.target or "").name), "'")
+        if self.is_written:
+            how = "already current, copied to '" if self.is_current else "written to '"
+            title = (*title[:2], how, Code(Path(self.target or "").name), "'")
         sections = []
         if self.refusals:
             rows, more = split_off(self.refusals, _SHOWN)

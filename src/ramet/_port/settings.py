@@ -121,6 +121,11 @@ def is_hard_sigmoid(value: Json) -> bool:
     return isinstance(config, dict) and config.get("name") == _HARD_SIGMOID_MODEL
 
 
+def made_of_layers(key: str) -> str:
+    """Return the note about a setting that is now the result of `hard_sigmoid`."""
+    return f"{key}='hard_sigmoid', whose slope is 0.2 in Keras 2 and 1/6 in Keras 3, is now made of Rescaling and ReLU"
+
+
 def _serialized(module: str, class_name: str, config: _Config) -> dict[str, Json]:
     return {"module": module, "class_name": class_name, "config": config, "registered_name": None}
 
@@ -434,10 +439,7 @@ def translate_activation(value: Json, key: str, policy: str, path: str, notes: N
         else:
             name = value.get("class_name")
     if name == _HARD_SIGMOID:
-        text = (
-            f"{key}='hard_sigmoid', whose slope is 0.2 in Keras 2 and 1/6 in Keras 3, is now made of Rescaling and ReLU"
-        )
-        notes.add("translated", path, text)
+        notes.add("translated", path, made_of_layers(key))
         return hard_sigmoid(policy)
     name = _ACTIVATIONS.get(name, name) if isinstance(name, str) else name
     if not isinstance(name, str) or not has_name("activations", name):

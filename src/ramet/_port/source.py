@@ -243,7 +243,7 @@ def _json_source(path: Path, weights: str | os.PathLike[str] | None, *, isolated
     if weights is None:
         raise ArgumentError(
             f"Cannot port '{escape(path.name)}': it describes a model, but contains no weights.",
-            fix=f"pass its weights: ramet port {escape(path.name)} new.keras --weights weights.h5.",
+            fix=f'pass its weights: ramet port {escape(path.name)} new.keras --weights weights.h5 (weights="weights.h5").',
         )
     findings = [*scan_config(config, path.name, "config", legacy=True), *scan(weights, isolated=isolated).findings]
     version = _version(config.get("keras_version"))
