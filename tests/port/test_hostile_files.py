@@ -297,6 +297,35 @@ def _bidirectional(levels):
     return old.old_model(record)
 
 
+def _outer(function, **arguments):
+    """Return a model that calls a function of TensorFlow with a column and a row of 20,000 numbers each."""
+    operations = [
+        ("SlicingOpLambda", "size", "__operators__.getitem", ["shape", 0, 0, {"slice_spec": 1}]),
+        ("TFOpLambda", "range", "range", ["size", 0, 0, {"limit": 20_004}]),
+        ("TFOpLambda", "column", "reshape", ["range", 0, 0, {"shape": [20_000, 1]}]),
+        ("TFOpLambda", "row", "reshape", ["range", 0, 0, {"shape": [1, 20_000]}]),
+        ("TFOpLambda", "outer", function, ["column", 0, 0, arguments]),
+        ("TFOpLambda", "end", "math.add", ["x", 0, 0, {"y": ["outer", 0, 0]}]),
+    ]
+    layers = [(old.old_layer("TFOpLambda", "shape", function="shape"), [["x", 0, 0, {}]])]
+    layers += [(old.old_layer(kind, name, function=each), [node]) for kind, name, each, node in operations]
+    return old.old_graph(*layers)
+
+
+def _ranges(count):
+    """Return a model with many constants of a million numbers."""
+    shape = (old.old_layer("TFOpLambda", "shape", function="shape"), [["x", 0, 0, {}]])
+    size = (
+        old.old_layer("SlicingOpLambda", "size", function="__operators__.getitem"),
+        [["shape", 0, 0, {"slice_spec": 1}]],
+    )
+    many = [
+        (old.old_layer("TFOpLambda", f"r{n}", function="range"), [["size", 0, 0, {"limit": 10**6}]])
+        for n in range(count)
+    ]
+    return old.old_graph(shape, size, *many)  # fmt: skip
+
+
 EXPENSIVE = {
     "models that call models": lambda: _old_nested(20, 8),
     "models in models": lambda: _old_nested(150, 1),
@@ -316,6 +345,27 @@ def test_model_that_would_take_forever_is_refused(tmp_path, name):
 
     assert all(isinstance(answer, OutOfBudgetError | ModelFileError) for answer in answers[:2]), answers
     assert time.process_time() - start < 5
+
+
+ROW = ["row", 0, 0]
+LARGE = {
+    "many": lambda: _ranges(100),
+    "maximum": lambda: _outer("math.maximum", y=ROW),
+    "greater": lambda: _outer("math.greater", y=ROW),
+    "pow": lambda: _outer("math.pow", y=ROW),
+    "where": lambda: _outer("where", x=ROW, y=1),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_constants_are_refused(tmp_path, name):
+    path = legacy(tmp_path / "m.h5", LARGE[name](), {})
+    start = time.process_time()
+
+    report = ramet.port(path, isolated=False)
+
+    assert "constant" in report.refusals[0].reason
+    assert time.process_time() - start < 10
 
 
 @pytest.mark.parametrize(("levels", "calls"), [(20, 8), (200, 1)])

@@ -37,7 +37,7 @@ from ramet._port.versions import rename_weights, rewrite_for
 from ramet._port.vocabularies import place_vocabularies
 from ramet._port.writing import write_model
 from ramet._report import escape, replaced_file
-from ramet.errors import ArgumentError, ModelFileError, PortError, RametError, UnsafeFileError
+from ramet.errors import ArgumentError, ModelFileError, OutOfBudgetError, PortError, RametError, UnsafeFileError
 
 _Path: TypeAlias = "str | os.PathLike[str]"
 TF_KERAS = "tf_keras"
@@ -160,6 +160,9 @@ def plan_port(
                 _check_result(made, notes, wanted)
         except RametError:
             raise
+        except MemoryError:
+            reason = "it takes more memory than there is"
+            raise OutOfBudgetError(f"Cannot port '{escape(given.name)}': {reason}.", path=str(given)) from None
         except Exception as error:
             # The config of a broken or hostile file may have anything anywhere. Rules refuse what they know.
             raise ModelFileError(

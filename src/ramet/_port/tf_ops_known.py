@@ -23,6 +23,8 @@ from ramet._port.tf_ops_base import (
 )
 
 _HIGHEST_POWER = 64
+# Integers up to here need no check.
+_SMALL = 2**31
 _Values: TypeAlias = Any
 _Rule: TypeAlias = Callable[[Arguments], _Values]
 
@@ -33,23 +35,28 @@ def _array(value: Any) -> Any:
     return np.array(value, dtype=object)
 
 
+def _broadcast(*values: Any) -> list[Any]:
+    """Return values as arrays of one shape."""
+    import numpy as np
+
+    arrays = [_array(value) for value in values]
+    check_count(*np.broadcast_shapes(*(array.shape for array in arrays)))
+    return list(np.broadcast_arrays(*arrays))
+
+
 def _several(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def _binary(function: Callable[[Any, Any], Any]) -> _Rule:
     def apply(a: Arguments) -> Any:
-        import numpy as np
-
-        one, other = _array(a["x"]), _array(a["y"])
-        check_count(*np.broadcast_shapes(one.shape, other.shape))
-        return function(one, other)
+        return function(*_broadcast(a["x"], a["y"]))
 
     return apply
 
 
 def _power(a: Arguments) -> Any:
-    base, exponent = _array(a["x"]), _array(a["y"])
+    base, exponent = _broadcast(a["x"], a["y"])
     # Python would compute all digits of a power.
     if any(abs(one) > _HIGHEST_POWER for one in exponent.ravel()):
         raise Untranslatable("tf.pow of constants has too large an exponent")
@@ -59,7 +66,7 @@ def _power(a: Arguments) -> Any:
 def _compare(function: Callable[[Any, Any], Any]) -> _Rule:
     def apply(a: Arguments) -> Any:
         # Whether an unknown size is greater than another is known only if they differ by a number.
-        difference = _array(_array(a["x"]) - _array(a["y"]))
+        difference = _array(operator.sub(*_broadcast(a["x"], a["y"])))
         if any(is_symbolic(leaf) for leaf in leaves(difference.tolist())):
             raise Untranslatable("it compares sizes that are known only when the model runs")
         return function(difference, 0)
@@ -80,7 +87,9 @@ def _reduce(function: str) -> _Rule:
 def _gather(a: Arguments) -> Any:
     if a["batch_dims"]:
         raise Untranslatable("tf.gather of known values with batch_dims is not supported")
-    return _array(a["x"]).take(_array(a["indices"]).astype(int), axis=a["axis"] or 0)
+    values, indices, axis = _array(a["x"]), _array(a["indices"]).astype(int), a["axis"] or 0
+    check_count(indices.size, values.size // max(values.shape[axis], 1))
+    return values.take(indices, axis=axis)
 
 
 def _range(a: Arguments) -> Any:
@@ -133,7 +142,8 @@ def _where(a: Arguments) -> Any:
 
     if a["x"] is None:
         raise Untranslatable("tf.where without values is not supported")
-    return np.where(_array(a["condition"]).astype(bool), _array(a["x"]), _array(a["y"]))
+    condition, one, other = _broadcast(a["condition"], a["x"], a["y"])
+    return np.where(condition.astype(bool), one, other)
 
 
 def _slice(a: Arguments) -> Any:
@@ -283,6 +293,7 @@ def evaluate(function: str, arguments: Arguments) -> Known | None:
     outputs = result if function in _SPLIT else [result]
     values = [item.tolist() if hasattr(item, "tolist") else item for item in outputs]
     for leaf in leaves(values):
-        if not is_symbolic(leaf):
+        # The quick test first: there may be a million numbers.
+        if (type(leaf) is not int or not -_SMALL <= leaf <= _SMALL) and not is_symbolic(leaf):
             check_leaf(leaf)
     return Known(values, arguments.get("dtype") or arguments.get("out_type") or dtype_of_value(values))
