@@ -1118,6 +1118,7 @@ def _graphs():
     add("shared by two models in archive", _shared_by_two, refused="no weights", formats=("keras",))
     add("shared layer outside in archive", _shared_outside, refused="kernel", formats=("keras",))
     add("layer called twice", _layer_twice, elsewhere=True)
+    add("operation called twice", _operation_twice)
     add("masks through layers", _masks, elsewhere=True)
     add("masks through nested model", _masks_nested)
     add("mixed precision", lambda: _with_policy("mixed_float16"), tolerance=2e-3)
@@ -1395,6 +1396,13 @@ def _layer_twice():
     shared = L.LSTM(3, name="shared")
     dense = L.Dense(3, name="dense")
     return k.Model([a, b], [L.Subtract()([shared(a), shared(b)]), dense(shared(a)), dense(dense(shared(b)))])
+
+
+def _operation_twice():
+    a, b = k.Input((4, 3), name="a"), k.Input((4, 3), name="b")
+    multiply, split = k.Model(a, a * 2.0).layers[-1], k.Model(a, tf.split(a, 2, axis=1)).layers[-1]
+    doubled, tripled = multiply(a, 2.0), multiply(b, 3.0)
+    return k.Model([a, b], [L.Subtract()([tripled, a]), doubled, split(a, 2, axis=1)[1], split(tripled, 4, axis=1)[2]])
 
 
 def _masks():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ramet._port.draft import Argument, Call, Layer, Model, Tensor, map_leaves, tensors_in
@@ -20,6 +21,8 @@ from ramet._port.writing import write_layer
 _OPERATIONS = frozenset(
     {"TFOpLambda", "SlicingOpLambda", "ClassMethod", "InstanceMethod", "InstanceProperty", "TensorFlowOpLayer"}
 )
+# Elements of all constants that operations take or make. Files with more were made to exhaust memory or time.
+_MOST_ELEMENTS = 2**22
 _CONVOLUTION = re.compile(r"(?:Depthwise|Separable)?Conv([123])D(?:Transpose)?")
 _OF_OPERATION = re.compile(r"concatenate(_\d+)?")
 # Layers that do the same in training and in inference; others are assumed to differ.
@@ -79,9 +82,29 @@ def express_hard_sigmoid(model: Model, target: str, notes: Notes) -> None:
             notes.add("translated", path, text)
 
 
+def _count_elements(values: Any) -> int:
+    """Return the number of elements of nested lists, tuples, dicts and constants; of an empty one, too, as it takes space."""
+    found, waiting = 0, [values]
+    while waiting:
+        one = waiting.pop()
+        items: Sequence[Any] = (
+            (one.value,) if isinstance(one, Constant) else [*one.values()] if isinstance(one, dict) else one
+        )
+        found += max(len(items), 1)
+        waiting += [item for item in items if isinstance(item, list | tuple | dict | Constant)]
+    return found
+
+
 class _Translation:
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
+        self._spent = 0
+
+    def _spend(self, values: Any) -> None:
+        """Count the elements that one more operation takes or makes, and refuse it if all of them are too many."""
+        self._spent += _count_elements(values)
+        if self._spent > _MOST_ELEMENTS:
+            raise Untranslatable("the operations of the model compute with too many constants")
 
     def model(self, model: Model, path: str, *, is_root: bool = False) -> None:
         """Translate a model and everything in it."""
@@ -98,7 +121,7 @@ class _Translation:
         for layer in model.layers:
             self.layer(layer, f"{path}/{layer.name}" if path else layer.name)
         if model.is_functional:
-            _Operations(model, path, self._notes).translate()
+            _Operations(model, path, self._notes, self._spend).translate()
 
     def _drop_losses(self, model: Model, path: str) -> None:
         """Remove what only the losses and metrics need that the model adds by itself."""
@@ -343,14 +366,21 @@ def _complete_inputs(model: Model) -> None:
                     shape[axis] = size if shape[axis] is None else shape[axis]
 
 
+def _is_operation(layer: Layer) -> bool:
+    is_function = layer.class_name == "Lambda" and layer.config.get("function_type") == "function"
+    return layer.class_name in _OPERATIONS or is_function
+
+
 class _Operations:
     """Translates the operations of one functional model, and finds the shapes of its tensors on the way."""
 
-    def __init__(self, model: Model, path: str, notes: Notes) -> None:
-        self._model, self._path, self._notes = model, path, notes
+    def __init__(self, model: Model, path: str, notes: Notes, spend: Callable[[Any], None]) -> None:
+        self._model, self._path, self._notes, self._spend = model, path, notes, spend
         self._layers = {layer.name: layer for layer in model.layers}
         self._specs: dict[Tensor, Spec] = {}
         self._known: dict[Tensor, Any] = {}
+        # The operations that have been replaced.
+        self._done: set[str] = set()
         self._replaced: dict[Tensor, Tensor] = {}
         self._added: list[Layer] = []
         self._numbers: dict[str, int] = {}
@@ -359,13 +389,14 @@ class _Operations:
 
     def translate(self) -> None:
         """Replace every operation by layers of Keras 3."""
+        # As they were: the first call of an operation replaces its layer, and others may follow.
+        operations = {layer.name: dataclasses.replace(layer) for layer in self._model.layers if _is_operation(layer)}
         for name, number in _in_order(self._model):
-            layer = self._layers[name]
+            layer = operations.get(name) or self._layers[name]
             call = layer.calls[number]
             call.args = map_leaves(call.args, self._current)
             call.kwargs = map_leaves(call.kwargs, self._current)
-            is_function = layer.class_name == "Lambda" and layer.config.get("function_type") == "function"
-            if layer.class_name in _OPERATIONS or is_function:
+            if name in operations:
                 self._operation(layer, number, call)
                 continue
             self._prepare_inputs(layer, call)
@@ -418,6 +449,7 @@ class _Operations:
 
     def _operation(self, layer: Layer, number: int, call: Call) -> None:
         try:
+            self._spend([call.args, call.kwargs])
             steps = translate_op(
                 layer.class_name,
                 layer.config,
@@ -425,6 +457,8 @@ class _Operations:
                 lambda one: self._spec(one).shape,
                 lambda one: self._spec(one).dtype,
             )
+            made = steps.outputs if isinstance(steps, Known) else [[step.args, step.kwargs] for step in steps]
+            self._spend(made)
         except Untranslatable as error:
             is_own = layer.class_name == "Lambda"
             way = f"write the function again and pass it: --function {self._where(layer)}=module:name."
@@ -442,9 +476,9 @@ class _Operations:
         for index, step in enumerate(steps):
             is_last = index == len(steps) - 1
             # The first call of the layer keeps its name.
-            if is_last and number == 0:
-                made = layer
-                made.calls = list(layer.calls)
+            if is_last and layer.name not in self._done:
+                made = self._layers[layer.name]
+                self._done.add(layer.name)
             else:
                 made = Layer(self._free_name(f"{layer.name}_{step.class_name.lower()}"), "", None, {})
                 self._layers[made.name] = made
@@ -462,13 +496,10 @@ class _Operations:
             made.registered_name = None if step.module == "keras.layers" else step.class_name
             made.config = {**map_leaves(step.config, resolve), "name": made.name}
             new_call = Call(args, kwargs)
-            if made is layer:
-                made.calls[0] = new_call
-            else:
-                made.calls = [new_call]
+            made.calls = [new_call]
             outputs.append(made)
             self._note_specs(made, 0, new_call)
-        if number:
+        if number or outputs[-1] is not self._layers[layer.name]:
             last = outputs[-1]
             for tensor in list(self._specs):
                 if tensor.layer == last.name:
