@@ -27,7 +27,8 @@ def main():
         choices=("keras", "tf_keras"),
         nargs="?",
         const="keras",
-        help="load each file with this library in a watched process, and look for effects that the scan does not report",
+        help="load each file with this library in a watched process, and look for effects that the scan does not report, or that a "
+        "port keeps",
     )
     options = parser.parse_args()
     seed = secrets.randbelow(2**32) if options.seed is None else options.seed

@@ -1,6 +1,7 @@
 """The scan compared with a real loader: mutated configs are loaded in a watched process.
 
-Any effect of a file that the scan calls safe is a gap in the scan. `python -m tests.fuzz --differential` looks for gaps.
+Any effect of a file that the scan calls safe is a gap in the scan, and so is any effect of a file that a port has written.
+`python -m tests.fuzz --differential` looks for gaps.
 """
 
 import functools
@@ -137,6 +138,23 @@ def _changed(chance, config, path, found, payloads):
     )
 
 
+def _ported(path, target, loader):
+    """Return a file for the loader that a port has written, or None if the config is refused."""
+    from ramet import port
+    from ramet._files import scan
+    from ramet.errors import RametError
+
+    tempfile.tempdir = None  # the loader has set it to a folder that is gone
+    if loader == "keras":
+        target = target.with_suffix(".keras")
+    try:
+        report = port(path, target, to="tf_keras" if loader == "tf_keras" else None, isolated=False)
+    except RametError:
+        return None
+    # A file that is current already is copied with the names of the user's classes in it.
+    return None if report.is_current and scan(target, isolated=False).verdict == "needs trust" else target
+
+
 def main(loader, seed, start, step, count, keep, prepare):
     """Load inputs, and write counts and failures to stdout."""
     answers = os.fdopen(os.dup(1), "w")
@@ -170,7 +188,11 @@ def main(loader, seed, start, step, count, keep, prepare):
             happened = load(str(path))
             counts[verdict] += 1
             counts["did something"] += bool(happened)
-            if happened and verdict == "safe":
+            ported = _ported(path, place / f"ported{container}", loader)
+            counts["ported"] += ported is not None
+            happened = happened if verdict == "safe" else []
+            happened += load(str(ported)) if ported is not None else []
+            if happened:
                 wrong[number] = happened[:3]
                 keep.mkdir(parents=True, exist_ok=True)
                 path.rename(keep / f"{seed}-{number}{container}")

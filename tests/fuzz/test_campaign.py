@@ -47,6 +47,13 @@ def test_loading_has_no_effect_that_the_scan_does_not_report(tmp_path):
     assert wrong == {}
     assert counts["safe"] > 5
     assert counts["unsafe"] > 20
+    assert counts["ported"] > 5
+
+
+def plant_a_blind_port():
+    from ramet._port import porting
+
+    porting._check_safe = porting._check_result = lambda *_, **__: None
 
 
 def plant_a_blind_scan():
@@ -59,9 +66,10 @@ def plant_a_blind_scan():
 @pytest.mark.skipif(
     importlib.util.find_spec("tf_keras") is None, reason="tf_keras is not installed; `make test` installs it"
 )
-def test_gap_in_the_scan_is_found_and_kept(tmp_path):
+@pytest.mark.parametrize("planted", [plant_a_blind_scan, plant_a_blind_port])
+def test_gap_in_scan_or_port_is_found_and_kept(tmp_path, planted):
     counts, wrong = differential.campaign(
-        150, 1, jobs=1, keep=tmp_path, loader="tf_keras", prepare=f"{__name__}:plant_a_blind_scan"
+        150, 1, jobs=1, keep=tmp_path, loader="tf_keras", prepare=f"{__name__}:{planted.__name__}"
     )
 
     assert wrong, counts
