@@ -170,6 +170,16 @@ def test_names_of_layers_do_not_leave_the_folder(tmp_path, name):
     assert {one.name for one in tmp_path.rglob("*")} == {"in", "out", "m.h5", "m.keras"}
 
 
+@pytest.mark.parametrize("name", ["a\0b", "\ud800", "top_level_model_weights"])
+def test_names_that_hdf5_cannot_have_are_refused(tmp_path, name):
+    for config in (
+        one_layer(dense(name)),
+        one_layer(functional(name, [given("i"), dense("d", called(tensor("i")))], [["i", 0, 0]], [["d", 0, 0]])),
+    ):
+        with pytest.raises(RametError):
+            ramet.port(archive(tmp_path / "m.keras", config), tmp_path / "out.h5", to="tf_keras", isolated=False)
+
+
 # Graphs that no model has.
 
 

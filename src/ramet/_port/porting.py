@@ -10,7 +10,7 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -152,25 +152,12 @@ def plan_port(
         _check_safe(opened, runs=runs)
         check_depth(opened.config)
         check_depth(opened.training, "compile_config")
-        try:
+        with _unexpected_errors(given):
             made = _prepare(opened, wanted, notes, written)
             if needs_functions:
                 _check_functions(opened, notes)
             if not notes.refusals:
                 _check_result(made, notes, wanted)
-        except RametError:
-            raise
-        except MemoryError:
-            reason = "it takes more memory than there is"
-            raise OutOfBudgetError(f"Cannot port '{escape(given.name)}': {reason}.", path=str(given)) from None
-        except Exception as error:
-            # The config of a broken or hostile file may have anything anywhere. Rules refuse what they know.
-            raise ModelFileError(
-                f"Cannot port '{escape(given.name)}': it contains something that Keras does not write.",
-                found=escape(f"{type(error).__name__}: {' '.join(str(error).split())[:_LONGEST]}"),
-                fix="if Keras loads the file, please report this, with the output of --debug.",
-                path=str(given),
-            ) from error
         report = PortReport(
             str(given),
             None if written is None else str(written),
@@ -182,9 +169,33 @@ def plan_port(
             is_current=made.is_current,
         )
         if written is not None and not notes.refusals:
-            _write(made, written, sum(map(_bytes_of, opened.arrays.values())), force=force)
+            with _unexpected_errors(given):
+                _write(made, written, sum(map(_bytes_of, opened.arrays.values())), force=force)
             report = report.with_written()
     return report
+
+
+@contextlib.contextmanager
+def _unexpected_errors(source: Path) -> Iterator[None]:
+    """Raise an error of ramet for any other error inside the block.
+
+    The config of a broken or hostile file may have anything anywhere. Rules refuse what they know.
+    """
+    name = escape(source.name)
+    try:
+        yield
+    except RametError:
+        raise
+    except MemoryError:
+        reason = "it takes more memory than there is"
+        raise OutOfBudgetError(f"Cannot port '{name}': {reason}.", path=str(source)) from None
+    except Exception as error:
+        raise ModelFileError(
+            f"Cannot port '{name}': it contains something that Keras does not write.",
+            found=escape(f"{type(error).__name__}: {' '.join(str(error).split())[:_LONGEST]}"),
+            fix="if Keras loads the file, please report this, with the output of --debug.",
+            path=str(source),
+        ) from error
 
 
 def _write(made: _Prepared, target: Path, size: int, *, force: bool) -> None:

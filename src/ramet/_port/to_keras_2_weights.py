@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -25,6 +26,8 @@ _HEADER_LIMIT = 64512
 _CELLS = {"LSTM": "lstm_cell", "GRU": "gru_cell", "SimpleRNN": "simple_rnn_cell"}
 _CELLS |= {f"ConvLSTM{rank}D": f"conv_lstm{rank}d_cell" for rank in (1, 2, 3)}
 _PARTS = {f"{part}_dense": f"_{part}_dense" for part in ("key", "output", "query", "value")}
+# The group of the weights that belong to no layer of an HDF5 file.
+_TOP_LEVEL = "top_level_model_weights"
 # State that tf_keras does not get: of training, and of random numbers.
 _STATE = ("optimizer", "loss_tracker", "compile_metrics", "_metrics", "metrics")
 
@@ -39,11 +42,13 @@ def check_weights(model: Model, arrays: dict[str, Values], notes: Notes) -> None
     """
     used: set[str] = set()
     for layer in model.layers:
-        if layer.name in ("", ".") or "/" in layer.name:
-            reason = f"its name {layer.name!a} cannot be that of a group of weights"
-            notes.refuse(layer.name, reason, "treat the file as broken or hostile: Keras does not allow such names.")
-            continue
         slots = all_slots(layer)
+        names = [layer.name, *(owner for slot in slots or () for owner in slot.owners)]
+        odd = next((name for name in names if not _is_group_name(name)), None)
+        if odd is not None:
+            reason = f"the name {odd!a} cannot be that of a group of weights"
+            notes.refuse(layer.name, reason, "rename the layer in the original; Keras does not allow most such names.")
+            continue
         if slots is None:
             reason = "its variables are not known"
             notes.refuse(layer.name, reason, "replace the layer in the original, or keep the file for Keras 3.")
@@ -62,6 +67,11 @@ def check_weights(model: Model, arrays: dict[str, Values], notes: Notes) -> None
     if unknown:
         reason = f"the file has weights that no layer of the model needs in tf_keras: {joined(unknown, 3)}"
         notes.refuse("", reason, "keep the file for Keras 3.")
+
+
+def _is_group_name(name: str) -> bool:
+    """Return whether HDF5 can have a group of this name among the layers of a model."""
+    return name not in ("", ".", _TOP_LEVEL) and not re.search("[/\0\ud800-\udfff]", name)
 
 
 def _path(slot: Slot) -> str:
@@ -100,7 +110,7 @@ def write_keras_2_h5(
         _write_names(group, "layer_names", [layer.name for layer in layers])
         for layer in layers:
             _write_weights(group.create_group(layer.name), layer, arrays, read)
-        _write_names(group.create_group("top_level_model_weights"), "weight_names", [])
+        _write_names(group.create_group(_TOP_LEVEL), "weight_names", [])
 
 
 def _write_weights(group: h5py.Group, layer: Layer, arrays: dict[str, Values], read: Read) -> None:
