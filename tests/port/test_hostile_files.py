@@ -11,7 +11,7 @@ import pytest
 
 import ramet
 from ramet._files import scan
-from ramet.errors import ModelFileError, OutOfBudgetError, RametError, UnsafeFileError
+from ramet.errors import ModelFileError, OutOfBudgetError, PortError, RametError, UnsafeFileError
 from tests.files import attack, hostile
 from tests.files.build import archive, called, dense, functional, given, layer, legacy, one_layer, tensor, weights
 from tests.files.places import places
@@ -172,11 +172,11 @@ def test_names_of_layers_do_not_leave_the_folder(tmp_path, name):
 
 @pytest.mark.parametrize("name", ["a\0b", "\ud800", "top_level_model_weights"])
 def test_names_that_hdf5_cannot_have_are_refused(tmp_path, name):
-    for config in (
-        one_layer(dense(name)),
-        one_layer(functional(name, [given("i"), dense("d", called(tensor("i")))], [["i", 0, 0]], [["d", 0, 0]])),
-    ):
-        with pytest.raises(RametError):
+    inner = functional("inner", [given("i"), dense(name, called(tensor("i")))], [["i", 0, 0]], [[name, 0, 0]])
+    nested = {**inner, "name": "inner", "inbound_nodes": [called(tensor("x"))]}
+
+    for config in (one_layer(dense(name)), one_layer(nested)):
+        with pytest.raises(PortError, match="cannot be that of a group of weights"):
             ramet.port(archive(tmp_path / "m.keras", config), tmp_path / "out.h5", to="tf_keras", isolated=False)
 
 
