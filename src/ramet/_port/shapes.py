@@ -76,6 +76,17 @@ def is_float(dtype: str | None) -> bool:
     return dtype is not None and dtype.startswith(("float", "bfloat"))
 
 
+def shape_of_value(value: Argument) -> Shape:
+    """Return the shape of a nested list."""
+    shape: list[int] = []
+    while isinstance(value, list | tuple):
+        shape.append(len(value))
+        if not value:
+            break
+        value = value[0]
+    return tuple(shape)
+
+
 def broadcast(*shapes: Shape | None) -> Shape | None:
     """Return the shape of an elementwise operation, or None if it is unknown."""
     known = [shape for shape in shapes if shape is not None]

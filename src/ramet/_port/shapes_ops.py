@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ramet._port.draft import Argument
@@ -17,11 +17,11 @@ from ramet._port.shapes import (
     concatenated,
     is_float,
     product,
+    shape_of_value,
     size_left,
     stride_window,
 )
 
-_Kwargs = Mapping[str, Argument]
 _SMALL = {"bool": "int32", "int8": "int32", "int16": "int32", "uint8": "uint32", "uint16": "uint32"}
 
 
@@ -29,13 +29,7 @@ def _shape_of(value: Argument) -> Shape | None:
     """Return the shape of an argument: a tensor, a number or a nested list."""
     if isinstance(value, Spec):
         return value.shape
-    shape: list[int] = []
-    while isinstance(value, list | tuple):
-        shape.append(len(value))
-        if not value:
-            break
-        value = value[0]
-    return tuple(shape)
+    return shape_of_value(value)
 
 
 def _common(specs: Sequence[Spec]) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
 from ramet._port.draft import Argument, Tensor, map_leaves
-from ramet._port.shapes import Shape, Spec, output_specs
+from ramet._port.shapes import Shape, Spec, output_specs, shape_of_value
 
 NUMPY = "keras.src.ops.numpy"
 NN = "keras.src.ops.nn"
@@ -323,17 +323,6 @@ def leaves(value: Argument) -> list[Any]:
     found: list[Any] = []
     map_leaves(value, found.append)
     return found
-
-
-def shape_of_value(value: Any) -> tuple[int, ...]:
-    """Return the shape of a nested list."""
-    shape = []
-    while isinstance(value, list | tuple):
-        shape.append(len(value))
-        if not value:
-            break
-        value = value[0]
-    return tuple(shape)
 
 
 def dtype_of_value(value: Any) -> str:
