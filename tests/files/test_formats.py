@@ -121,3 +121,12 @@ def test_unsupported_file_names_the_supported_formats(tmp_path):
 
     for file_format in FORMATS:
         assert file_format.description in caught.value.expected
+
+
+def test_pointer_of_git_lfs_is_named(tmp_path):
+    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12345\n"
+    for name in ("m.h5", "m.keras"):
+        (tmp_path / name).write_bytes(pointer)
+        with pytest.raises(ModelFileError, match="pointer of Git LFS") as caught:
+            open_model_file(tmp_path / name)
+        assert "git lfs pull" in caught.value.fix

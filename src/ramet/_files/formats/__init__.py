@@ -31,6 +31,7 @@ def open_file(path: Path, limits: Limits) -> tuple[FileFormat, Container]:
         HostileFileError: The file breaks a rule that every file written by Keras keeps.
     """
     probe = Probe(path)
+    probe.check_is_no_pointer()
     for file_format in FORMATS:
         if file_format.recognizes(probe):
             # A folder or a map of shards is as large as the files that belong to it, which are not listed yet.

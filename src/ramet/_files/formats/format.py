@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
+_LFS_POINTER = b"version https://git-lfs"
 # The first bytes of a zip archive, and of each file in it.
 ZIP = b"PK\x03\x04"
 _END = struct.Struct("<4s4H2LH")
@@ -106,6 +107,18 @@ class Probe:
                 return start, hdf5, start.startswith(ZIP) or find_directory(file, self.size) is not None
         except OSError as error:
             raise cannot_read(self.path.name, f"{error.strerror}", ModelFileError, path=str(self.path)) from None
+
+    def check_is_no_pointer(self) -> None:
+        """Refuse what Git LFS leaves in place of a large file."""
+        if self.is_folder or self.start != _LFS_POINTER[:8]:
+            return
+        with self.path.open("rb") as file:
+            if file.read(len(_LFS_POINTER)) == _LFS_POINTER:
+                reason, fix = (
+                    "it is a pointer of Git LFS, not the file itself",
+                    "run `git lfs pull` where it comes from.",
+                )
+                raise cannot_read(self.path.name, reason, ModelFileError, fix=fix, path=str(self.path))
 
     def unsupported(self, expected: str) -> ModelFileError:
         """Return the error for a path that no format recognizes."""
