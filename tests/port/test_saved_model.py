@@ -12,6 +12,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import ramet
 from ramet._files.limits import Limits
 from ramet._port.checkpoint import Checkpoint, _table
 from ramet._port.crc32c import crc32c, masked
@@ -361,6 +362,39 @@ def test_saved_model_without_config_is_refused(keras_2, tmp_path, kind):
         read_saved_model(folder, LIMITS)
     # Not the path of the private copy, which is gone when the message is read.
     assert f'TFSMLayer("{folder.name}", call_endpoint="serving_default")' in str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def activated(keras_2, save):
+    """Return the folder of a model with two activations."""
+    layers = keras_2.layers
+    hidden = layers.Dense(3, activation="tanh", name="hidden")
+    model = keras_2.Sequential([keras_2.Input((2,)), hidden, layers.Dense(2, activation="softmax", name="head")])
+    return save(model, traces=True)
+
+
+def with_metadata(folder, copy, change):
+    shutil.copytree(folder, copy)
+    metadata = copy / "keras_metadata.pb"
+    metadata.write_bytes(change(metadata.read_bytes()))
+    return copy
+
+
+def test_activation_that_the_graph_lacks_is_noted(activated, tmp_path):
+    # As if metadata of another version of the model were in the folder.
+    changed = with_metadata(activated, tmp_path / "new", lambda data: data.replace(b'"tanh"', b'"selu"'))
+
+    assert not read_saved_model(activated, LIMITS).doubts
+    cautions = [note for note in ramet.port(changed).notes if note.kind == "caution"]
+    assert [note.path for note in cautions] == ["hidden"]
+    assert "activation='selu'" in cautions[0].text
+
+
+def test_metadata_of_another_model_is_refused(activated, small, tmp_path):
+    other = (small / "keras_metadata.pb").read_bytes()
+
+    with pytest.raises(ModelFileError, match=r"'keras_metadata.pb': it does not belong to 'saved_model.pb'"):
+        read_saved_model(with_metadata(activated, tmp_path / "new", lambda _: other), LIMITS)
 
 
 def test_other_paths_are_not_saved_models(small, tmp_path):

@@ -97,6 +97,7 @@ class ObjectGraph:
             raise broken(path.name, "it has no graph")
         if graph is None:  # written by TensorFlow 1
             raise no_keras_model(directory)
+        self._data = data
         self.meta_graph = meta_graph
         self.functions = graph
         self.objects = _saved_objects(graph, path.name, limits)
@@ -108,6 +109,13 @@ class ObjectGraph:
         """Return the object of the checkpoint that belongs to an object of the model, or None if there is none."""
         match = self._matches.get(node)
         return None if match is None else self.stored[match]
+
+    def has_operation(self, name: str) -> bool:
+        """Return whether an operation of a kind, such as "Sigmoid", occurs in the graph or in a function; at least, it seems so.
+
+        The name is the second field of each operation. Looking for it as bytes is much faster than reading all of them.
+        """
+        return bytes([0x12, len(name)]) + name.encode() in self._data
 
     def _match(self) -> dict[int, int]:
         matches = {0: 0}

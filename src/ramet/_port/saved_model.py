@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ramet._files import Limits, cannot_read, read_json
+from ramet._files import Limits, cannot_read, read_json, walk_json
 from ramet._port.checkpoint import Array, file_size, read_file
 from ramet._port.lookup_tables import TABLE_ATTRIBUTES, NoVocabulary, TableLayer, TableReader, Vocabulary
 from ramet._port.object_graph import Kind, ObjectGraph, no_keras_model
 from ramet._port.protobuf import FieldBudget, Message, broken
-from ramet.errors import OutOfBudgetError
+from ramet.errors import ModelFileError, OutOfBudgetError
 
 _GRAPH_FILE = "saved_model.pb"
 # TensorFlow 2.5 and newer; before, the metadata was part of the graph.
@@ -77,6 +77,7 @@ class SavedModel:
         missing: By path of a layer, the reason why a variable or a vocabulary of it cannot be read.
         optimizer: The variables of the optimizer, by their full names.
         full_names: The full name of each variable, "dense/kernel", by the path of its layer and its own name.
+        doubts: By path of a layer, what its config contains and the graph does not.
     """
 
     config: dict[str, Any]
@@ -88,6 +89,7 @@ class SavedModel:
     missing: dict[str, str]
     optimizer: dict[str, Array]
     full_names: dict[tuple[str, str], str]
+    doubts: dict[str, str]
 
 
 def is_saved_model(path: str | Path) -> bool:
@@ -115,6 +117,7 @@ def read_saved_model(path: str | Path, limits: Limits) -> SavedModel:
     limits = limits.within(sum(file_size(directory / name) for name in names))
     graph = ObjectGraph(directory, limits)
     texts = _metadata_file(directory, limits) if has_metadata else _metadata_in_graph(graph)
+    _check_kinds(texts, graph)
     identifier, root = texts.get(0, ("", ""))
     described = read_json(root, _METADATA_FILE, limits, legacy=True) if root and identifier != _METRIC else None
     config = _model_config(described)
@@ -132,6 +135,7 @@ def read_saved_model(path: str | Path, limits: Limits) -> SavedModel:
         found.missing,
         _optimizer(graph),
         found.full_names,
+        _doubts(config, graph, list(found.layers)),
     )
 
 
@@ -151,6 +155,57 @@ def _metadata_in_graph(graph: ObjectGraph) -> dict[int, tuple[str, str]]:
     for node, item in enumerate(graph.objects):
         if item.kind is Kind.USER_OBJECT and item.body is not None and item.body.text(1).startswith(_PREFIX):
             found[node] = item.body.text(1), item.body.text(3)
+    return found
+
+
+def _check_kinds(texts: dict[int, tuple[str, str]], graph: ObjectGraph) -> None:
+    """Refuse metadata that belongs to another model, such as that of an older one in the same folder."""
+    for node, (kind, _) in texts.items():
+        if kind == _METRIC:
+            continue
+        item = graph.objects[node] if node < len(graph.objects) else None
+        if item is None or item.kind is not Kind.USER_OBJECT or item.body is None or item.body.text(1) != kind:
+            raise cannot_read(
+                _METADATA_FILE,
+                f"it does not belong to '{_GRAPH_FILE}', which has no such layers",
+                ModelFileError,
+                fix="copy all files of the SavedModel again, or save the model again.",
+            )
+
+
+# Nearly every model computes one of these.
+_PRODUCTS = ("BatchMatMulV2", "Conv2D", "Conv3D", "Einsum", "MatMul")
+# The operations of activations, one of which occurs.
+_ACTIVATIONS = {
+    "elu": ("Elu",),
+    "exponential": ("Exp",),
+    "selu": ("Selu",),
+    "sigmoid": ("Sigmoid",),
+    "softmax": ("Softmax", "Exp"),
+    "softplus": ("Softplus",),
+    "softsign": ("Softsign",),
+    "tanh": ("Tanh",),
+}
+
+
+def _doubts(config: Any, graph: ObjectGraph, paths: list[str]) -> dict[str, str]:
+    """Return the activations that do not occur in the graph, by path: the files may have been saved at different times."""
+    found: dict[str, str] = {}
+    if not any(map(graph.has_operation, _PRODUCTS)):
+        return found  # saved with save_traces=False, without the computation
+    for item in walk_json(config):
+        settings = item.get("config") if isinstance(item, dict) else None
+        if not isinstance(settings, dict) or not isinstance(item.get("class_name"), str):
+            continue
+        name, activation = settings.get("name"), settings.get("activation")
+        operations = _ACTIVATIONS.get(activation, ()) if isinstance(activation, str) else ()
+        if not operations or not isinstance(name, str) or any(map(graph.has_operation, operations)):
+            continue
+        path = next((path for path in paths if path.rpartition("/")[2] == name), name)
+        found[path] = (
+            f"activation={activation!r} is in '{_METADATA_FILE}', and not in the graph of '{_GRAPH_FILE}': these files may be "
+            "of different models; as in Keras, the former decides"
+        )
     return found
 
 

@@ -290,6 +290,8 @@ def _saved_model(path: Path) -> SourceFile:
     specs = {where: ArraySpec(tuple(array.shape), array.dtype) for where, array in (arrays | state).items()}
 
     def place(model: Model, found: Arrays, notes: Notes) -> None:
+        for where, doubt in saved.doubts.items():
+            notes.add("caution", where, doubt)
         for where, reason in saved.missing.items():
             notes.refuse(where, reason, "load the model with tf_keras, and save it as .h5 or .keras.")
         groups = [
