@@ -848,6 +848,29 @@ def _words():
     return [np.array([[word] for word in WORDS])]
 
 
+def _constants_for_layers():
+    words = k.Input((6,), dtype="int32")
+    positions = tf.range(tf.shape(words)[1])
+    x = L.Embedding(9, 4)(words) + L.Embedding(6, 4)(positions)
+    scale = tf.cast(tf.shape(words)[0], tf.float32) / 2.0
+    return k.Model(words, L.Dense(3)(x) * L.Rescaling(0.5)(tf.sqrt(scale)))
+
+
+def _sizes_as_outputs():
+    x = k.Input((None, 4))
+    shape = tf.shape(x)
+    outputs = [shape, shape[1] // 2, shape[1] / 2, tf.cast(shape[2], tf.float32) + 1.5, tf.range(shape[2])]
+    return k.Model(x, [*outputs, L.Dense(2)(tf.reshape(x, [shape[0], -1, 2]))])
+
+
+def _two(first, second, form, shape, dtype):
+    """Return a functional or a Sequential model of two layers."""
+    if form == "sequential":
+        return stack(first, second, shape=shape, dtype=dtype)
+    given = k.Input(shape, dtype=dtype)
+    return k.Model(given, second(first(given)))
+
+
 def _preprocessing():
     everywhere = ("keras", "saved")
     tensorflow = ("tensorflow",)
@@ -927,6 +950,25 @@ def _preprocessing():
         "text vectorization vocabulary",
         lambda: L.TextVectorization(vocabulary=["apple", "pie"], output_mode="multi_hot"),
     )
+    for name, after in {
+        "dense": lambda: L.Dense(2),
+        "batch normalization": lambda: L.BatchNormalization(),
+        "layer normalization": lambda: L.LayerNormalization(),
+        "softmax": lambda: L.Softmax(),
+        "convolution": lambda: k.Sequential([L.Reshape((-1, 1)), L.Conv1D(2, 2)]),
+    }.items():
+        for kind, layer in {
+            "string lookup": lambda: L.StringLookup(vocabulary=["apple", "pie"], output_mode="multi_hot"),
+            "text vectorization": lambda: L.TextVectorization(vocabulary=["apple", "pie"], output_mode="count"),
+        }.items():
+            for form in ("functional", "sequential"):
+                add(
+                    f"{kind} before {name} {form}",
+                    lambda after=after, layer=layer, form=form: _two(layer(), after(), form, (1,), "string"),
+                    inputs=_words,
+                    formats=("keras",),
+                    only=tensorflow,
+                )
     of_words(
         "text vectorization function",
         lambda: L.TextVectorization(standardize=own_lower, vocabulary=["apple"]),
@@ -980,6 +1022,11 @@ def _preprocessing():
         "normalization given": lambda: L.Normalization(mean=[1.0, 2.0], variance=[3.0, 4.0]),
         "normalization scalar": lambda: L.Normalization(mean=1.5, variance=4.0, axis=None),
         "normalization array": lambda: L.Normalization(mean=np.array([1.0, 2.0]), variance=np.array([3.0, 4.0])),
+        "normalization shapes": lambda: L.Normalization(mean=[1.0, 2.0], variance=4.0),
+        "normalization rows": lambda: L.Normalization(
+            axis=(1, 2), mean=[[1.0], [2.0], [0.5], [3.0]], variance=[3.0, 4.0]
+        ),
+        "normalization more axes": lambda: L.Normalization(mean=[[1.0, 2.0]], variance=[[3.0, 4.0]]),
         "normalization inverted": lambda: _adapted(L.Normalization(invert=True), data),
     }.items():
         add(name, lambda make=make: one(make(), (4, 2)), formats=formats, keep=True, elsewhere=name == "normalization")
@@ -1141,6 +1188,24 @@ def _graphs():
     )
     add("int input", lambda: stack(L.Rescaling(1 / 255), L.Dense(3), shape=(4,), dtype="uint8"))
     add("int input to dense", lambda: one(L.Dense(3), (4,), dtype="int32"))
+    for name, layer in {
+        "resizing": lambda: L.Resizing(5, 4),
+        "center crop": lambda: L.CenterCrop(3, 4),
+        "random flip": lambda: L.RandomFlip(),
+        "smooth up sampling": lambda: L.UpSampling2D(interpolation="bilinear"),
+        "layer normalization": lambda: L.LayerNormalization(),
+        "unit normalization": lambda: L.UnitNormalization(),
+        "average": lambda: L.GlobalAveragePooling2D(),
+    }.items():
+        for form in ("functional", "sequential"):
+            add(
+                f"int input to {name} {form}",
+                lambda layer=layer, form=form: _two(L.ZeroPadding2D(1), layer(), form, (8, 9, 3), "uint8"),
+                refused="averages of integers" if name == "average" else None,
+                formats=("h5", "keras"),
+            )
+    for name, build in {"layer": _constants_for_layers, "output": _sizes_as_outputs}.items():
+        add(f"known values as {name}", build, elsewhere=True)
     add("bool input", lambda: stack(L.Dense(3), shape=(4,), dtype="bool"), only=("tensorflow",))
     add("operators", _operators, formats=("h5", "keras", "saved"), elsewhere=True)
     add("operators between equal branches", _operators_branches, elsewhere=True)

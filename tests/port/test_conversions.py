@@ -121,6 +121,48 @@ def test_gates_of_keras_1_are_joined_in_the_order_of_keras_2(tmp_path):
     assert written["config"]["layers"][1]["config"]["units"] == 3
 
 
+@pytest.mark.parametrize("version", [b"1.2.2", b""])
+def test_zero_padding_does_not_make_a_file_of_keras_1_one_of_keras_2(tmp_path, version):
+    padding = {"name": "pad", "padding": [1, 2], "dim_ordering": "tf", "batch_input_shape": [None, 4, 4, 1]}
+    kernel = {"name": "conv", "nb_filter": 2, "nb_row": 2, "nb_col": 3, "border_mode": "valid", "dim_ordering": "tf"}
+    kernel |= {"init": "uniform", "subsample": [1, 1], "activation": "relu", "bias": True, "W_regularizer": None}
+    layers = [{"class_name": "ZeroPadding2D", "config": padding}, {"class_name": "Convolution2D", "config": kernel}]
+    weights = {"conv": {"conv_W:0": numbers(2, 3, 1, 2), "conv_b:0": numbers(2)}}
+    write_old(tmp_path / "old.h5", layers, weights, version=version)
+
+    ramet.port(tmp_path / "old.h5", tmp_path / "new.keras", isolated=False)
+
+    found, written = arrays_of(tmp_path / "new.keras")
+    assert np.array_equal(found["layers/conv2d/vars/0"], numbers(2, 3, 1, 2))
+    configs = [layer["config"] for layer in written["config"]["layers"]]
+    assert [config.get("padding") for config in configs] == [None, [1, 2], "valid"]
+    assert configs[2]["kernel_size"] == [2, 3]
+
+
+@pytest.mark.parametrize("mode", [1, 2])
+def test_statistics_of_the_batch_in_keras_1_are_refused(tmp_path, mode):
+    config = {"name": "norm", "mode": mode, "axis": -1, "epsilon": 0.001, "batch_input_shape": [None, 4]}
+    names = ("gamma", "beta", "running_mean", "running_std")
+    weights = {"norm": {f"norm_{name}:0": numbers(4) for name in names}}
+    write_old(tmp_path / "old.h5", [{"class_name": "BatchNormalization", "config": config}], weights)
+
+    report = ramet.port(tmp_path / "old.h5", isolated=False)
+
+    assert f"mode={mode}" in report.refusals[0].reason
+
+
+def test_initializer_of_prelu_in_keras_1_is_renamed(tmp_path):
+    config = {"name": "prelu", "init": "zero", "batch_input_shape": [None, 4]}
+    weights = {"prelu": {"prelu_alphas:0": numbers(4)}}
+    write_old(tmp_path / "old.h5", [{"class_name": "PReLU", "config": config}], weights)
+
+    ramet.port(tmp_path / "old.h5", tmp_path / "new.keras", isolated=False)
+
+    found, written = arrays_of(tmp_path / "new.keras")
+    assert np.array_equal(found["layers/p_re_lu/vars/0"], numbers(4))
+    assert written["config"]["layers"][1]["config"]["alpha_initializer"] == "zeros"
+
+
 @pytest.mark.parametrize(
     ("class_name", "ordering", "shape", "order"),
     [

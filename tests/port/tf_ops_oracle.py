@@ -486,6 +486,9 @@ CASES = {
     "node BiasAdd": lambda x: raw(lambda t: tf.nn.bias_add(t, _CONSTANT[0]), x),
     "node LRN": lambda img: raw(lambda t: tf.nn.local_response_normalization(t, 1), img),
     "node Softmax": lambda v: raw(lambda t: tf.nn.softmax(t), v),
+    "last of unknown size": lambda seq: seq[:, tf.shape(seq)[1] - 1],
+    "without the last of unknown size": lambda seq: seq[:, : tf.shape(seq)[1] - 1],
+    "from the last of unknown size": lambda seq: seq[:, tf.shape(seq)[1] - 1 :: -1],
     # Lambda layers with named functions.
     "Lambda K.l2_normalize": lambda x: named(K.l2_normalize, "keras.backend", axis=-1)(x),
     "Lambda K.mean": lambda x: named(K.mean, "keras.backend", axis=1)(x),

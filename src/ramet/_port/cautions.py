@@ -43,6 +43,4 @@ def _cautions(layer: Layer) -> list[str]:
             found.append(
                 "where its attention_mask removes everything, Keras 2 attends to everything alike, and Keras 3 to nothing"
             )
-    if name in ("IntegerLookup", "StringLookup", "TextVectorization") and config.get("output_mode", "int") != "int":
-        found.append("it returns the same values as integers, which are floats in Keras 2")
     return found

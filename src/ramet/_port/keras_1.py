@@ -52,8 +52,9 @@ def modernize(layer: Layer, path: str, notes: Notes) -> None:
     if class_name == "Merge":
         _merge(layer, path, notes)
         return
-    if class_name == "BatchNormalization" and config.get("mode") == 1:
-        reason = "mode=1, statistics of each sample, does not exist since Keras 2"
+    if class_name == "BatchNormalization" and config.get("mode") in (1, 2):
+        what = "sample" if config["mode"] == 1 else "batch, also when the model predicts"
+        reason = f"mode={config['mode']}, statistics of each {what}, does not exist since Keras 2"
         notes.refuse(path, reason, "replace the layer in the original.")
     config.pop("input_dtype", None)
     for old, new in _RENAMED.items():
@@ -79,6 +80,9 @@ def modernize(layer: Layer, path: str, notes: Notes) -> None:
             config["embeddings_regularizer"] = config.pop("kernel_regularizer")
         if "kernel_constraint" in config:
             config["embeddings_constraint"] = config.pop("kernel_constraint")
+    if class_name == "PReLU" and "kernel_initializer" in config:
+        config["alpha_initializer"] = config.pop("kernel_initializer")
+        config.pop("weights", None)
     if class_name == "BatchNormalization":
         config.pop("mode", None)
         config.setdefault("axis", -1)

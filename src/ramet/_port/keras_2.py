@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ramet._port.draft import Argument, Call, Layer, Model, Tensor, map_leaves, tensors_in
@@ -15,6 +16,8 @@ from ramet._port.reading import rename_tensors
 from ramet._port.settings import is_hard_sigmoid, made_of_layers, modernize, policy_name, translate_settings
 from ramet._port.shapes import Spec, output_specs
 from ramet._port.tf_ops import Constant, Dim, Known, OpCall, Step, Untranslatable, translate_op
+from ramet._port.tf_ops_base import Builder, made_of
+from ramet._port.tf_ops_known import known_dtype
 from ramet._port.variables import inner_layers, walk_layers
 from ramet._port.writing import write_layer
 
@@ -39,9 +42,13 @@ _FLOATING = frozenset(
         "RandomRotation",
         "RandomTranslation",
         "RandomZoom",
+        "Resizing",
+        "LayerNormalization",
+        "UnitNormalization",
     }
-    | {"Resizing"}
 )
+_WITHOUT_ROUNDING = "put Rescaling(1.0) before it in the original, which then returns floats, too."
+_LOOKUPS = frozenset({"IntegerLookup", "StringLookup", "TextVectorization"})
 
 
 def modernize_model(model: Model, notes: Notes, *, is_keras_1: bool) -> None:
@@ -122,6 +129,44 @@ class _Translation:
             self.layer(layer, f"{path}/{layer.name}" if path else layer.name)
         if model.is_functional:
             _Operations(model, path, self._notes, self._spend).translate()
+        else:
+            self._convert_dtypes(model, path)
+
+    def _convert_dtypes(self, model: Model, path: str) -> None:
+        """Add the layers that a Sequential model needs where Keras 3 has other dtypes and shapes between two layers."""
+        specs: list[Spec] = []
+        layers: list[Layer] = []
+        taken = {layer.name for layer in model.layers}
+
+        def add(layer: Layer, conversion: _Conversion) -> None:
+            name = base = f"{layer.name}_{conversion.name}"
+            while name in taken:
+                name = f"{base}_{len(taken)}"
+            taken.add(name)
+            # A Sequential model holds layers only. Rescaling computes with floats.
+            config = {"scale": 1.0, "offset": 0.0} if conversion.class_name == "Cast" else conversion.config
+            class_name = "Rescaling" if conversion.class_name == "Cast" else conversion.class_name
+            made = Layer(name, class_name, "keras.layers", {"name": name, **config})
+            layers.append(made)
+            self._notes.add("translated", f"{path}/{layer.name}" if path else layer.name, conversion.reason)
+
+        for layer in model.layers:
+            if layer.class_name == "InputLayer":
+                specs = [Spec(tuple(layer.config.get("batch_shape") or ()), layer.config.get("dtype"))]
+                layers.append(layer)
+                continue
+            found = specs[0] if specs else Spec()
+            reason = _rounding(layer, found)
+            if reason is not None:
+                self._notes.refuse(f"{path}/{layer.name}" if path else layer.name, reason, _WITHOUT_ROUNDING)
+            for conversion in _conversions_before(layer, found):
+                add(layer, conversion)
+                found = Spec(found.shape, "float32" if conversion.class_name == "Cast" else found.dtype)
+            layers.append(layer)
+            specs = _specs_of(layer, [found], {}) or []
+            for conversion in _conversions_after(layer):
+                add(layer, conversion)
+        model.layers = layers
 
     def _drop_losses(self, model: Model, path: str) -> None:
         """Remove what only the losses and metrics need that the model adds by itself."""
@@ -306,6 +351,51 @@ class _Translation:
         model.layers.insert(0, Layer(name, "InputLayer", "keras.layers", config, [Call([])]))
 
 
+@dataclass(frozen=True)
+class _Conversion:
+    """An operation or a layer between two layers, without which Keras 3 has another dtype or shape there."""
+
+    name: str
+    class_name: str
+    module: str
+    config: dict[str, Any]
+    reason: str
+
+
+def _cast_to_float(reason: str) -> _Conversion:
+    return _Conversion("cast", "Cast", "keras.src.ops.core", {"dtype": "float32"}, reason)
+
+
+def _conversions_before(layer: Layer, spec: Spec) -> Iterator[_Conversion]:
+    """Yield what the inputs of a layer must pass, given what is known about them."""
+    is_smooth = layer.class_name == "UpSampling2D" and layer.config.get("interpolation", "nearest") != "nearest"
+    if (layer.class_name in _FLOATING or is_smooth) and (spec.dtype or "").startswith(("int", "uint", "bool")):
+        yield _cast_to_float(f"its input is cast from {spec.dtype} to float32, as in Keras 2")
+    is_split = layer.class_name == "TextVectorization" and layer.config.get("split") is not None
+    if is_split and _returns_floats(layer) and len(spec.shape or ()) == 2:
+        # Keras 3 expects an axis in the result that is not there when the model runs.
+        reason = "its input loses the axis of size 1, so that Keras 3 knows the shape of its result"
+        yield _Conversion("flat", "Reshape", "keras.layers", {"target_shape": [], "dtype": "string"}, reason)
+
+
+def _rounding(layer: Layer, spec: Spec) -> str | None:
+    """Return why a layer has other results in Keras 3, if it rounds in Keras 2."""
+    if not layer.class_name.startswith("GlobalAveragePooling") or not (spec.dtype or "").startswith(("int", "uint")):
+        return None
+    return f"its input is {spec.dtype}: averages of integers are rounded in Keras 2, and floats in Keras 3"
+
+
+def _conversions_after(layer: Layer) -> Iterator[_Conversion]:
+    """Yield what the output of a layer must pass."""
+    if _returns_floats(layer):
+        yield _cast_to_float("its result is cast to float32, as in Keras 2")
+
+
+def _returns_floats(layer: Layer) -> bool:
+    """Return whether a layer returns counts, as floats in Keras 2 and as integers in Keras 3."""
+    return layer.class_name in _LOOKUPS and layer.config.get("output_mode", "int") != "int"
+
+
 def _masked_layers(model: Model) -> frozenset[str]:
     """Return the names of the layers of a functional model whose outputs have a mask."""
     follower = Follower(model, 2)
@@ -381,7 +471,10 @@ class _Operations:
         self._known: dict[Tensor, Any] = {}
         # The operations that have been replaced.
         self._done: set[str] = set()
+        self._known_dtypes: dict[Tensor, str] = {}
         self._replaced: dict[Tensor, Tensor] = {}
+        # Known values that layers take as tensors.
+        self._made: dict[Tensor, Tensor] = {}
         self._added: list[Layer] = []
         self._numbers: dict[str, int] = {}
         # The layers that are called with the outputs of a layer; found once, when something is refused.
@@ -394,18 +487,21 @@ class _Operations:
         for name, number in _in_order(self._model):
             layer = operations.get(name) or self._layers[name]
             call = layer.calls[number]
-            call.args = map_leaves(call.args, self._current)
-            call.kwargs = map_leaves(call.kwargs, self._current)
-            if name in operations:
-                self._operation(layer, number, call)
+            is_operation = name in operations
+            # Operations compute with known values; layers take only tensors.
+            current = self._current if is_operation else self._tensor
+            dtypes = [self._known_dtypes[one] for one in call.tensors() if one in self._known_dtypes]
+            call.args = map_leaves(call.args, current)
+            call.kwargs = map_leaves(call.kwargs, current)
+            if is_operation:
+                self._operation(layer, number, call, dtypes)
                 continue
             self._prepare_inputs(layer, call)
-            if any(
-                not isinstance(leaf, str | int | float | bool | Tensor | type(None) | type(...)) for leaf in _flat(call)
-            ):
-                self._refuse(layer, "one of its arguments is the size of a tensor, which is only known at run time")
             self._note_specs(layer, number, call)
-        self._model.outputs = map_leaves(self._model.outputs, self._end)
+            for conversion in _conversions_after(layer):
+                result = Tensor(layer.name, number)
+                self._replaced[result] = self._convert(layer, conversion, result)
+        self._model.outputs = map_leaves(self._model.outputs, self._tensor)
         gone = {tensor.layer for tensor in self._known} - {tensor.layer for tensor in self._specs}
         self._model.layers = [layer for layer in self._model.layers if layer.name not in gone] + self._added
 
@@ -413,18 +509,11 @@ class _Operations:
         """Cast integers for layers that return floats in Keras 2, and refuse convolutions with more axes than in Keras 3."""
         source = call.args[0] if call.args else None
         spec = self._spec(source) if isinstance(source, Tensor) else Spec(None, None)
-        is_smooth = layer.class_name == "UpSampling2D" and layer.config.get("interpolation", "nearest") != "nearest"
-        if (layer.class_name in _FLOATING or is_smooth) and (spec.dtype or "").startswith(("int", "uint", "bool")):
-            made = Layer(self._free_name(f"{layer.name}_cast"), "Cast", "keras.src.ops.core", {})
-            made.config = {"name": made.name, "dtype": "float32"}
-            made.registered_name, made.calls = "Cast", [Call([source])]
-            self._layers[made.name] = made
-            self._added.append(made)
-            self._note_specs(made, 0, made.calls[0])
-            call.args[0] = Tensor(made.name)
-            self._notes.add(
-                "translated", self._where(layer), f"its input is cast from {spec.dtype} to float32, as in Keras 2"
-            )
+        reason = _rounding(layer, spec)
+        if reason is not None:
+            self._refuse(layer, reason, _WITHOUT_ROUNDING)
+        for conversion in _conversions_before(layer, spec):
+            call.args[0] = self._convert(layer, conversion, call.args[0])
         match = _CONVOLUTION.fullmatch(layer.class_name)
         if match and spec.shape is not None and len(spec.shape) != int(match[1]) + 2:
             reason = (
@@ -432,13 +521,39 @@ class _Operations:
             )
             self._refuse(layer, reason, "reshape the input in the original, or use TimeDistributed.")
 
-    def _end(self, leaf: Any) -> Any:
+    def _convert(self, layer: Layer, conversion: _Conversion, source: Argument) -> Tensor:
+        """Return the result of an added operation or layer."""
+        name = self._free_name(f"{layer.name}_{conversion.name}")
+        made = Layer(name, conversion.class_name, conversion.module, {"name": name, **conversion.config})
+        made.registered_name = None if conversion.module == "keras.layers" else conversion.class_name
+        made.calls = [Call([source])]
+        self._layers[name] = made
+        self._added.append(made)
+        self._note_specs(made, 0, made.calls[0])
+        self._notes.add("translated", self._where(layer), conversion.reason)
+        return Tensor(name)
+
+    def _tensor(self, leaf: Any) -> Any:
+        """Return a tensor for a tensor; one whose values are known, such as `tf.range(4)`, becomes one with these values."""
         found = self._current(leaf)
-        if not isinstance(found, Tensor):
-            layer = self._layers[leaf.layer]
-            self._refuse(layer, "the model returns the size of a tensor, which is not a tensor in Keras 3")
+        if not isinstance(leaf, Tensor) or isinstance(found, Tensor):
+            return found
+        if leaf in self._made:
+            return self._made[leaf]
+        layer = self._layers[leaf.layer]
+        inputs = [one for one in tensors_in(self._model.inputs) if self._spec(one).dtype != "string"]
+        builder = Builder(lambda one: self._spec(one).shape, lambda one: self._spec(one).dtype)
+        try:
+            if not inputs or self._spec(inputs[0]).shape is None:
+                raise Untranslatable("its result is a constant, and the model has no input to make it from")
+            made_of(builder, found, self._known_dtypes[leaf], inputs[0])
+        except Untranslatable as error:
+            self._refuse(layer, str(error))
             return leaf
-        return found
+        made = self._make(layer.name, builder.steps)[-1]
+        self._notes.add("translated", self._where(layer), f"{layer.source or layer.name} is now a constant or a count")
+        self._made[leaf] = Tensor(made.name)
+        return self._made[leaf]
 
     def _current(self, leaf: Any) -> Any:
         if not isinstance(leaf, Tensor):
@@ -447,7 +562,7 @@ class _Operations:
             return self._known[leaf]
         return self._replaced.get(leaf, leaf)
 
-    def _operation(self, layer: Layer, number: int, call: Call) -> None:
+    def _operation(self, layer: Layer, number: int, call: Call, dtypes: list[str]) -> None:
         try:
             self._spend([call.args, call.kwargs])
             steps = translate_op(
@@ -468,19 +583,32 @@ class _Operations:
         if isinstance(steps, Known):
             for index, value in enumerate(steps.outputs):
                 self._known[Tensor(layer.name, number, index)] = value
+                self._known_dtypes[Tensor(layer.name, number, index)] = known_dtype(steps, dtypes)
             return
         self._add_steps(layer, number, steps)
 
     def _add_steps(self, layer: Layer, number: int, steps: list[OpCall]) -> None:
+        # The first call that is translated keeps the name of the layer.
+        own = None if layer.name in self._done else self._layers[layer.name]
+        self._done.add(layer.name)
+        outputs = self._make(layer.name, steps, own)
+        last = outputs[-1]
+        if number or last is not own:
+            for tensor in list(self._specs):
+                if tensor.layer == last.name:
+                    self._replaced[Tensor(layer.name, number, tensor.output)] = tensor
+        path = self._where(layer)
+        names = ", ".join(dict.fromkeys(step.class_name for step in steps))
+        self._notes.add("translated", path, f"{layer.source or layer.name} is now {names}")
+
+    def _make(self, base: str, steps: list[OpCall], last: Layer | None = None) -> list[Layer]:
+        """Add a layer for each step; the last step may take the place of a layer."""
         outputs: list[Layer] = []
         for index, step in enumerate(steps):
-            is_last = index == len(steps) - 1
-            # The first call of the layer keeps its name.
-            if is_last and layer.name not in self._done:
-                made = self._layers[layer.name]
-                self._done.add(layer.name)
+            if last is not None and index == len(steps) - 1:
+                made = last
             else:
-                made = Layer(self._free_name(f"{layer.name}_{step.class_name.lower()}"), "", None, {})
+                made = Layer(self._free_name(f"{base}_{step.class_name.lower()}"), "", None, {})
                 self._layers[made.name] = made
                 self._added.append(made)
 
@@ -499,14 +627,7 @@ class _Operations:
             made.calls = [new_call]
             outputs.append(made)
             self._note_specs(made, 0, new_call)
-        if number or outputs[-1] is not self._layers[layer.name]:
-            last = outputs[-1]
-            for tensor in list(self._specs):
-                if tensor.layer == last.name:
-                    self._replaced[Tensor(layer.name, number, tensor.output)] = tensor
-        path = self._where(layer)
-        names = ", ".join(dict.fromkeys(step.class_name for step in steps))
-        self._notes.add("translated", path, f"{layer.source or layer.name} is now {names}")
+        return outputs
 
     def _free_name(self, base: str) -> str:
         base = re.sub(r"[^A-Za-z0-9_.]", "_", base)

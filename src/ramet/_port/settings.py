@@ -591,6 +591,31 @@ def _special_layer_normalization(layer: Layer, path: str, notes: Notes) -> None:
     notes.add("translated", path, f"axis={axes} is now sorted, and so are the axes of its weights")
 
 
+def _special_normalization(layer: Layer, path: str, notes: Notes) -> None:
+    """Give mean and variance one shape, with as many axes as are kept at most, which Keras 3 requires."""
+    config = layer.config
+    mean, variance = config["mean"], config["variance"] = [
+        plain_number(config.get(key)) for key in ("mean", "variance")
+    ]
+    if mean is None or variance is None:
+        return
+    import numpy as np
+
+    axes = config.get("axis", -1)
+    count = 0 if axes is None else len(axes) if isinstance(axes, list) else 1
+    try:
+        arrays = list(np.broadcast_arrays(np.asarray(mean, "float64"), np.asarray(variance, "float64")))
+    except (TypeError, ValueError):
+        notes.refuse(path, "its mean and variance do not fit together", "correct them in the original.")
+        return
+    while arrays[0].ndim > count and arrays[0].shape[0] == 1:
+        arrays = [array[0] for array in arrays]
+    for key, array in zip(("mean", "variance"), arrays, strict=True):
+        if np.shape(config[key]) != array.shape:
+            notes.add("rewritten", path, f"{key} now has the shape {array.shape}")
+            config[key] = array.tolist()
+
+
 def _special_reshape(layer: Layer, path: str, notes: Notes) -> None:
     shape = layer.config.get("target_shape")
     if isinstance(shape, list):
@@ -609,6 +634,7 @@ _SPECIAL: dict[str, Callable[[Layer, str, Notes], None]] = {
     "IntegerLookup": _special_lookup,
     "LeakyReLU": _special_alpha,
     "LayerNormalization": _special_layer_normalization,
+    "Normalization": _special_normalization,
     "RandomCrop": _special_random_crop,
     "Reshape": _special_reshape,
     "Resizing": _special_interpolation,

@@ -89,6 +89,8 @@ class SourceFile:
 def _generation(version: str, config: Json) -> Generation:
     if version.startswith("3") or (not version and _looks_like_keras_3(config)):
         return "Keras 3"
+    if version.startswith(("0", "1")):
+        return "Keras 1"
     return "Keras 2" if version.startswith("2") or _looks_like_keras_2(config) else "Keras 1"
 
 
@@ -104,6 +106,8 @@ def _looks_like_keras_3(config: Json) -> bool:
 def _looks_like_keras_2(config: Json) -> bool:
     """Return whether a config without a version has settings of Keras 2: `kernel_initializer` instead of `init`."""
     text = json.dumps(config)
+    if any(f'"{key}"' in text for key in ("border_mode", "dim_ordering", "inner_activation", "W_regularizer")):
+        return False  # ZeroPadding2D of Keras 1 has "padding", too
     return '"kernel_initializer"' in text or '"registered_name"' in text or '"rate"' in text or '"padding"' in text
 
 

@@ -18,6 +18,7 @@ from ramet._port.tf_ops_base import (
     Operand,
     Step,
     Untranslatable,
+    combine,
     dtype_of_value,
     is_symbolic,
     leaves,
@@ -47,7 +48,8 @@ def get_item(b: Builder, x: Operand, key: Sequence[Any]) -> Operand:
     if arrays:
         return _take_item(b, x, items, arrays)
     result: list[Any] = []
-    for position, item in enumerate(items):
+    for position, given in enumerate(items):
+        item = _from_end(b, x, _axis_at(items, position), given)
         if is_symbolic(item):
             raise Untranslatable(f"it takes an element at a position that is {RUN_TIME}")
         if not isinstance(item, slice):
@@ -65,6 +67,17 @@ def get_item(b: Builder, x: Operand, key: Sequence[Any]) -> Operand:
             start, stop, step = (None if start is None else -start - 1), (None if stop is None else -stop - 1), -step
         result.append(slice(start, stop, step))
     return b.op("GetItem", x, result)
+
+
+def _from_end(b: Builder, x: Operand, axis: int, item: Any) -> Any:
+    """Return an item of a key with -1 for the last position of an axis of unknown size."""
+    size = size_of(b, x, axis)
+    if not is_symbolic(size):
+        return item
+    last = combine("subtract", size, 1)
+    if isinstance(item, slice):
+        return slice(-1 if item.start == last else item.start, -1 if item.stop == last else item.stop, item.step)
+    return -1 if item == last else item
 
 
 def _axis_at(items: Sequence[Any], position: int) -> int:

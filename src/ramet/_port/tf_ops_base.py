@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
@@ -147,10 +148,12 @@ class Known:
     Attributes:
         outputs: One nested list or number per output, with `Dim` and `Expression` for sizes that are unknown.
         dtype: The dtype in TensorFlow.
+        function: The function, if the dtype is derived from the values only.
     """
 
     outputs: list[Any]
     dtype: str = "int32"
+    function: str = ""
 
 
 @dataclass(frozen=True)
@@ -293,6 +296,40 @@ class Builder:
                 return self.op("Subtract", operands[0], self.op("Multiply", quotient, operands[1]))
             return self.op(names[value.function], *operands)
         return value
+
+
+def made_of(b: Builder, value: Any, dtype: str, like: Tensor) -> Operand:
+    """Return a tensor with values that are known without running the model.
+
+    Args:
+        b: Gets the steps.
+        value: A number or a nested list, with `Dim` and `Expression` for sizes that are unknown.
+        dtype: The dtype of the tensor.
+        like: Any tensor of the model: an operation of Keras 3 must have one.
+    """
+    found = leaves(value)
+    if not found:
+        raise Untranslatable("it computes with a tensor that has no elements")
+    kind = "int32" if dtype == "bool" else dtype
+    first = b.op("GetItem", like, [slice(0, 1)] * b.rank(like, "shape")) if b.shape(like) else like
+    zero = b.op("Multiply", b.op("Sum", b.op("OnesLike", first, dtype=kind)), 0)
+    fixed = map_leaves(value, lambda leaf: 0 if is_symbolic(leaf) else int(leaf) if kind.startswith("int") else leaf)
+    result = b.op("Add", zero, Constant(fixed, kind) if isinstance(fixed, list) else fixed)
+    for place, leaf in enumerate(found):
+        if not is_symbolic(leaf):
+            continue
+        # Formulas with divisions are computed with floats.
+        size = b.op("Cast", b.materialize(leaf, kind if isinstance(leaf, Dim) else "float32"), module=CORE, dtype=kind)
+        if isinstance(value, list):
+            numbers = itertools.count()
+
+            def is_here(_: Any, numbers: Iterator[int] = numbers, place: int = place) -> int:
+                return int(next(numbers) == place)
+
+            chosen = map_leaves(value, is_here)
+            size = b.op("Multiply", size, Constant(chosen, kind))
+        result = b.op("Add", result, size)
+    return result if kind == dtype else b.op("Cast", result, module=CORE, dtype=dtype)
 
 
 def check_count(*sizes: Any, most: int = _MOST_ELEMENTS) -> None:

@@ -274,6 +274,29 @@ _KNOWN: dict[str, _Rule] = {
 }
 
 
+_QUOTIENTS = frozenset({"truediv", "divide", "realdiv"})
+# Functions whose results have the dtype of their first tensor.
+_SAME_DTYPE = frozenset(
+    """
+    add add_v2 subtract sub multiply mul floordiv floor_div floormod mod floor_mod pow maximum minimum negative sqrt reduce_prod
+    reduce_sum reduce_max reduce_min identity convert_to_tensor stop_gradient getitem strided_slice slice gather concat stack
+    split unstack reshape expand_dims squeeze transpose reverse tile ones_like zeros_like range
+    """.split()  # noqa: SIM905  # a list of quoted names would be three times as long
+)
+
+
+def known_dtype(known: Known, given: list[str]) -> str:
+    """Return the dtype of known values in TensorFlow.
+
+    Args:
+        known: The result of an operation.
+        given: The dtypes of the known values among its arguments.
+    """
+    if given and known.function in _QUOTIENTS:
+        return given[0] if given[0].startswith("float") else "float64"
+    return given[0] if given and known.function in _SAME_DTYPE else known.dtype
+
+
 def evaluate(function: str, arguments: Arguments) -> Known | None:
     """Return the value of a function of known values, or None if the result is a tensor, such as zeros of unknown size.
 
@@ -296,4 +319,5 @@ def evaluate(function: str, arguments: Arguments) -> Known | None:
         # The quick test first: there may be a million numbers.
         if (type(leaf) is not int or not -_SMALL <= leaf <= _SMALL) and not is_symbolic(leaf):
             check_leaf(leaf)
-    return Known(values, arguments.get("dtype") or arguments.get("out_type") or dtype_of_value(values))
+    given = arguments.get("dtype") or arguments.get("out_type")
+    return Known(values, given or dtype_of_value(values), "" if given else function)
