@@ -279,6 +279,51 @@ def _colour(b: Builder, a: Arguments) -> Operand:
     return b.op("Repeat", a["images"], repeats=3, axis=-1)
 
 
+@rule("image.rot90", "image! k")
+def _rot90(b: Builder, a: Arguments) -> Operand:
+    x, turns = a["image"], (1 if a["k"] is None else a["k"]) % 4
+    if turns == 1:
+        return b.op("Swapaxes", b.op("Flip", x, axis=-2), axis1=-3, axis2=-2)
+    if turns == 2:
+        return b.op("Flip", b.op("Flip", x, axis=-3), axis=-2)
+    return b.op("Flip", b.op("Swapaxes", x, axis1=-3, axis2=-2), axis=-2) if turns else b.op("Copy", x)
+
+
+@rule("image.pad_to_bounding_box", "image! offset_height! offset_width! target_height! target_width!")
+def _pad_to_box(b: Builder, a: Arguments) -> Operand:
+    names = ("offset_height", "offset_width", "target_height", "target_width")
+    top, left, height, width = numbers([a[name] for name in names], "the box of tf.image.pad_to_bounding_box")
+    shape = b.shape(a["image"]) or ()
+    if len(shape) < 3 or not all(isinstance(size, int) for size in shape[-3:]):
+        raise Untranslatable("tf.image.pad_to_bounding_box of images of unknown size is not supported")
+    pairs = [[top, height - top - shape[-3]], [left, width - left - shape[-2]], [0, 0]]
+    return b.op("Pad", a["image"], pad_width=[[0, 0]] * (len(shape) - 3) + pairs, mode="constant")
+
+
+def _of_floats(b: Builder, value: Operand, function: str) -> Operand:
+    if b.dtype(value) != "float32":
+        raise Untranslatable(f"tf.{function} of integers is not supported")
+    return value
+
+
+@rule("image.adjust_brightness", "image! delta!")
+def _brightness(b: Builder, a: Arguments) -> Operand:
+    return b.op("Add", _of_floats(b, a["image"], a["function"]), a["delta"])
+
+
+@rule("image.adjust_contrast", "images! contrast_factor!")
+def _contrast(b: Builder, a: Arguments) -> Operand:
+    x = _of_floats(b, a["images"], a["function"])
+    mean = b.op("Mean", x, axis=[-3, -2], keepdims=True)
+    return b.op("Add", b.op("Multiply", b.op("Subtract", x, mean), a["contrast_factor"]), mean)
+
+
+@rule("image.adjust_gamma", "image! gamma gain")
+def _gamma(b: Builder, a: Arguments) -> Operand:
+    gamma, gain = (1 if a[key] is None else a[key] for key in ("gamma", "gain"))
+    return b.op("Multiply", b.op("Power", _of_floats(b, a["image"], a["function"]), gamma), gain)
+
+
 @rule("image.per_image_standardization", "image!")
 def _standardize(b: Builder, a: Arguments) -> Operand:
     x, shape = a["image"], b.shape(a["image"])

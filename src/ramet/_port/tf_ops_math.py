@@ -406,6 +406,51 @@ def _clip(b: Builder, a: Arguments) -> Operand:
     return b.op("Maximum", b.op("Minimum", x, b.operand(high, x)), b.operand(low, x))
 
 
+@rule("clip_by_norm", "x!|t clip_norm! axes")
+def _clip_by_norm(b: Builder, a: Arguments) -> Operand:
+    x, limit = b.operand(a["x"]), a["clip_norm"]
+    total = b.op("Sum", b.op("Square", x), axis=axes_of(a["axes"], a["function"]), keepdims=True)
+    return b.op("Divide", b.op("Multiply", x, limit), b.op("Maximum", b.op("Sqrt", total), limit))
+
+
+@rule("l2_loss", "x!|t")
+def _l2_loss(b: Builder, a: Arguments) -> Operand:
+    return b.op("Divide", b.op("Sum", b.op("Square", a["x"])), 2)
+
+
+@rule("zero_fraction", "x!|value")
+def _zero_fraction(b: Builder, a: Arguments) -> Operand:
+    return b.op("Mean", b.op("Cast", b.op("Equal", a["x"], 0), module=CORE, dtype="float32"))
+
+
+@rule("reciprocal_no_nan", "x!")
+def _reciprocal_no_nan(b: Builder, a: Arguments) -> Operand:
+    return _unless_zero(b, a["x"], b.op("Reciprocal", a["x"]))
+
+
+@rule("real conj", "x!|input")
+def _real(b: Builder, a: Arguments) -> Operand:
+    return b.op("Copy", a["x"])  # Keras 3 has no complex tensors
+
+
+@rule("sigmoid_cross_entropy_with_logits", "labels! logits!")
+def _sigmoid_cross_entropy(b: Builder, a: Arguments) -> Operand:
+    labels, x = operands(b, a, "labels", "logits")
+    if not isinstance(x, Tensor | Step):
+        raise Untranslatable("tf.nn.sigmoid_cross_entropy_with_logits of constant logits is not supported")
+    positive = b.op("Subtract", b.op("Relu", x, module=NN), b.op("Multiply", x, labels))
+    return b.op("Add", positive, b.op("Log1p", b.op("Exp", b.op("Negative", b.op("Absolute", x)))))
+
+
+@rule("softmax_cross_entropy_with_logits softmax_cross_entropy_with_logits_v2", "labels! logits! axis|dim")
+def _softmax_cross_entropy(b: Builder, a: Arguments) -> Operand:
+    labels, x = operands(b, a, "labels", "logits")
+    axis = -1 if a["axis"] is None else a["axis"]
+    return b.op(
+        "Negative", b.op("Sum", b.op("Multiply", labels, b.op("LogSoftmax", x, module=NN, axis=axis)), axis=axis)
+    )
+
+
 @rule("bias_add", "x!|value bias! data_format")
 def _bias_add(b: Builder, a: Arguments) -> Operand:
     x, bias = b.operand(a["x"]), b.operand(a["bias"], a["x"])

@@ -105,6 +105,15 @@ def _gather(b: Builder, a: Arguments) -> Operand:
     return b.op("Squeeze", result, axis=batch) if depth == 0 else result
 
 
+@rule("embedding_lookup", "params! ids! partition_strategy max_norm validate_indices")
+def _embedding_lookup(b: Builder, a: Arguments) -> Operand:
+    if a["max_norm"] is not None or (
+        isinstance(a["params"], list) and any(isinstance(one, Tensor) for one in a["params"])
+    ):
+        raise Untranslatable("tf.nn.embedding_lookup with max_norm or several tables is not supported")
+    return b.op("Take", b.operand(a["params"]), b.operand(a["ids"]), axis=0)
+
+
 @rule("where where_v2", "condition! x y")
 def _where(b: Builder, a: Arguments) -> Operand:
     condition, x, y = a["condition"], a["x"], a["y"]
