@@ -44,7 +44,9 @@ def main() -> None:
         }
         rows = {name: _measure(*command) for name, command in runs.items()}
     by_hand = rows["by hand: `load_model` and `save`"][1]
-    sys.stdout.write("| 100 MB | seconds | times as fast as by hand | peak memory / file |\n| --- | --- | --- | --- |\n")
+    sys.stdout.write(
+        "| 100 MB | seconds | times as fast as by hand | peak memory / file |\n| --- | --- | --- | --- |\n"
+    )
     for name, (size, seconds, memory) in rows.items():
         sys.stdout.write(f"| {name} | {seconds:.1f} | {by_hand / seconds:.1f} | {memory / size:.2f} |\n")
     sys.stdout.write(f"\nThe file has {rows['Keras 3 to Keras 3.8'][0] / _MEGABYTE:.0f} MB.\n")

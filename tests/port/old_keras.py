@@ -63,6 +63,12 @@ def load_all(release, jobs, folder, backend):
     return answers
 
 
+def _order(variable):
+    """Return what comes first since Keras 3.10: averages, accumulated gradients, and the product of Nadam last."""
+    path = getattr(variable, "path", variable.name)
+    return (len(variable.shape) == 0, not path.endswith("_average"), not path.endswith("_gradient_accumulator"))
+
+
 def answer(model, inputs):
     """Return what is compared: outputs, state of the optimizer, and how the model was compiled."""
     import keras
@@ -77,10 +83,12 @@ def answer(model, inputs):
     }
     optimizer = getattr(model, "optimizer", None)
     if optimizer is not None and getattr(model, "compiled", True):
-        slots = [np.array(keras.ops.convert_to_numpy(variable), "float64") for variable in optimizer.variables]
-        # In order, so that exchanged slots are found. Only the product of Nadam, a number, has another place since 3.10.
-        counters, rest = slots[:2], slots[2:]
-        for number, slot in enumerate([*counters, *sorted(rest, key=lambda slot: slot.ndim == 0)]):
+        slots = [
+            (_order(variable), np.array(keras.ops.convert_to_numpy(variable), "float64"))
+            for variable in optimizer.variables
+        ]
+        # In order, so that exchanged slots are found.
+        for number, (_, slot) in enumerate([*slots[:2], *sorted(slots[2:], key=lambda slot: slot[0])]):
             arrays[f"slot{number:03}"] = slot
     return {"class": type(model).__name__, "names": [layer.name for layer in model.layers]}, arrays
 

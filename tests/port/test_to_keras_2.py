@@ -20,7 +20,7 @@ from ramet._port.releases import known_versions, release_of
 from ramet._port.settings import hard_sigmoid
 from ramet._port.to_keras_2 import keras_2_compile, keras_2_config, write_keras_2_archive, write_keras_2_h5
 from ramet._port.to_keras_2_classes import COMMON, LAYERS, OBJECTS
-from ramet._port.to_keras_2_weights import check_weights
+from ramet._port.to_keras_2_weights import archive_config, check_weights
 
 pytestmark = [
     pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="tf_keras and Keras are compared on TensorFlow"),
@@ -435,7 +435,10 @@ def ported_from_keras_2():
 def adapted():
     layer = layers.Normalization(axis=-1)
     layer.adapt(data(VECTOR)[0])
-    return one(lambda: layer)()
+    bins = layers.Discretization(num_bins=3)
+    bins.adapt(data(VECTOR)[0])
+    x = keras.Input(VECTOR, name="x")
+    return keras.Model(x, [layer(x), bins(x)]), data(VECTOR)
 
 
 def many_layers():
@@ -742,6 +745,34 @@ def test_optional_input_is_refused():
     notes = Notes()
     keras_2_config(json.loads(keras.Model(x, layers.Dense(2)(x)).to_json()), notes)
     assert "optional inputs" in str(notes.refusals[0])
+
+
+@pytest.mark.parametrize(
+    ("make", "shape", "dtype", "reason"),
+    [
+        (lambda: layers.Resizing(2, 2), IMAGE, "uint8", "images of integers"),
+        (lambda: layers.CategoryEncoding(5, output_mode="one_hot"), (3,), "int32", "one number per sample"),
+    ],
+)
+@pytest.mark.parametrize("is_sequential", [False, True])
+def test_inputs_that_tf_keras_treats_otherwise_are_refused(make, shape, dtype, reason, is_sequential):
+    x = keras.Input(shape, dtype=dtype, name="x")
+    model = keras.Sequential([x, make()]) if is_sequential else keras.Model(x, make()(x))
+    notes = Notes()
+    keras_2_config(json.loads(model.to_json()), notes)
+    assert [reason in str(refusal) for refusal in notes.refusals] == [True]
+
+
+def test_classes_of_the_user_keep_the_names_under_which_they_are_registered():
+    model = keras.Sequential([keras.Input(VECTOR), layers.Dense(2, name="head")], name="net")
+    config = json.loads(keras.Model(model.inputs, model.outputs).to_json())
+    config |= {"module": "mine", "class_name": "Net", "registered_name": "mine>Net"}
+    notes = Notes(frozenset(["mine>Net", "Net"]))
+    _, written = keras_2_config(config, notes)
+    assert notes.refusals == ()
+    assert written["class_name"] == "mine>Net"
+    archived = archive_config(written)
+    assert (archived["class_name"], archived["registered_name"]) == ("Net", "mine>Net")
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,12 @@
 """Files of one Keras 3 release for another one. The oracle is that release, in a process of its own."""
 
 import importlib.util
-import io
 import json
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
-import h5py
 import keras
 import numpy as np
 import pytest
@@ -16,6 +14,7 @@ import pytest
 from ramet._files.json_data import walk_json
 from ramet._port import releases, version_rules, versions
 from ramet._port.notes import Notes
+from ramet._port.porting import plan_port
 from ramet.errors import ArgumentError
 from tests.port import old_keras
 from tests.port.version_models import MODELS
@@ -23,34 +22,23 @@ from tests.port.version_models import MODELS
 SOURCE = versions.resolve_version(keras.__version__)
 RELEASES = releases.settings_table()["releases"]
 # Features that a model uses and a release does not have, by model: the first release that has them.
-NEEDS = {"RMSNormalization": "3.9", "AutoContrast": "3.6", "RandomCrop": "3.8", "operations": "3.2"}
+NEEDS = {
+    "RMSNormalization": "3.9",
+    "AutoContrast": "3.6",
+    "RandomCrop": "3.8",
+    "operations": "3.2",
+    "norm_operation": "3.9",
+    "scores": "3.8",
+}
 # Models that older releases run on torch only with torchvision, of which there is no build for every machine.
 NEED_TORCHVISION = {"Resizing", "UpSampling2D"} if keras.backend.backend() == "torch" else set()
 
 
-def port(source, target, path, *, release=SOURCE):
-    """Port a file with as little code as possible; return the notes."""
-    notes = Notes()
-    with zipfile.ZipFile(source) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    config = json.loads(members["config.json"])
-    ported = versions.rewrite_for(config, source=release, target=target, notes=notes)
-    weights = io.BytesIO(members["model.weights.h5"])
-    with h5py.File(weights, "r+") as file:
-        arrays = []
-        file.visititems(lambda name, item: arrays.append(name) if isinstance(item, h5py.Dataset) else None)
-        renamed = versions.rename_weights(arrays, source=release, target=target, config=config)
-        for old in renamed:
-            file.move(old, f"{old} moving")
-        for old, new in renamed.items():
-            file.move(f"{old} moving", new)
-    members["model.weights.h5"] = weights.getvalue()
-    members["config.json"] = json.dumps(ported).encode()
-    members["metadata.json"] = json.dumps({"keras_version": f"{target}.0", "date_saved": ""}).encode()
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
-    return notes
+def port(source, target, path):
+    """Port a file; return the report, with the reasons if it is refused."""
+    return plan_port(
+        source, to=target, weights=None, functions=None, custom=(), isolated=False, target=path, force=False
+    )
 
 
 def rewrite(config, target, source=SOURCE):
@@ -108,10 +96,10 @@ def test_ported_models_compute_the_same_in_an_older_release(release, saved, tmp_
         return {key: arrays[key] for key in arrays if key.startswith("output")} if name in untrained else arrays
 
     for name in expected.keys() - NEED_TORCHVISION:
-        notes = port(folder / f"{name}.keras", target, tmp_path / f"{name}.keras")
-        untrained |= {name} if any(note.kind == "left out" for note in notes) else set()
-        if notes.refusals:
-            refused[name] = [str(refusal) for refusal in notes.refusals]
+        report = port(folder / f"{name}.keras", target, tmp_path / f"{name}.keras")
+        untrained |= {name} if any(note.kind == "left out" for note in report.notes) else set()
+        if report.refusals:
+            refused[name] = [str(refusal) for refusal in report.refusals]
         else:
             jobs[name] = [str(tmp_path / f"{name}.keras"), str(folder / f"{name}.npz")]
     known = versions.known_versions()
@@ -126,8 +114,7 @@ def test_ported_models_compute_the_same_in_an_older_release(release, saved, tmp_
     # And back: what this release writes is ported to the installed one.
     for name in answers:
         again = tmp_path / f"{name} again.keras"
-        notes = port(tmp_path / release / f"{name}.keras", SOURCE, again, release=target)
-        assert notes.refusals == (), name
+        assert port(tmp_path / release / f"{name}.keras", SOURCE, again).refusals == (), name
         model = keras.saving.load_model(again)
         with np.load(folder / f"{name}.npz") as inputs:
             found = old_keras.answer(model, [inputs[key] for key in sorted(inputs.files)])[1]
@@ -204,7 +191,7 @@ def test_every_missing_class_is_refused():
             if newest.find(name) is None or old.find(name) is not None or name in policies:
                 continue
             _, notes = rewrite(in_model(serialized(name, {"name": "it"}, name="it")), version)
-            is_moved = any(note.kind == "rewritten" for note in notes)
+            is_moved = version_rules.renamed_classes(name) or any(note.kind == "rewritten" for note in notes)
             assert is_moved or [refusal.path for refusal in notes.refusals] == ["it"], (name, version)
 
 
@@ -303,6 +290,74 @@ def test_low_rank_and_quantized_layers_are_refused_where_they_do_not_exist(quant
 
 
 @pytest.mark.no_backend
+@pytest.mark.parametrize(("target", "is_kept"), [("3.6", False), ("3.7", True)])
+def test_a_reduction_that_the_target_lacks_leaves_out_how_the_model_was_compiled(target, is_kept, tmp_path):
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, name="head")])
+    model.compile("sgd", keras.losses.MeanSquaredError(reduction="mean_with_sample_weight"))
+    found, notes = rewrite(saved_config(model, tmp_path / "model.keras"), target)
+    assert notes.refusals == ()
+    assert ("compile_config" in found) is is_kept
+    model.compile("sgd", keras.losses.MeanSquaredError(reduction="mean"))
+    found, notes = rewrite(saved_config(model, tmp_path / "model.keras"), target)
+    reduction = found["compile_config"]["loss"]["config"]["reduction"]
+    assert reduction == ("mean" if is_kept else "sum_over_batch_size")
+
+
+@pytest.mark.no_backend
+@pytest.mark.parametrize(("target", "is_refused"), [("3.9", False), ("3.10", True), ("3.13", True), ("3.14", False)])
+def test_inputs_that_no_layer_uses_are_refused_where_they_cannot_be_loaded(target, is_refused, tmp_path):
+    used, unused = keras.Input((2,), name="used"), keras.Input((2,), name="unused")
+    model = keras.Model([used, unused], keras.layers.Dense(1)(used))
+    _, notes = rewrite(saved_config(model, tmp_path / "model.keras"), target)
+    assert bool(notes.refusals) is is_refused
+
+
+@pytest.mark.no_backend
+@pytest.mark.parametrize(
+    ("layer", "settings", "last", "first"),
+    [
+        ("TextVectorization", {"output_mode": "tf_idf", "vocabulary": None}, "3.13", "3.14"),
+        ("StringLookup", {"output_mode": "tf_idf", "vocabulary": None}, "3.3", "3.14"),
+        ("RandomGrayscale", {}, "3.10", "3.11"),
+        ("RandomGrayscale", {}, "3.10", "3.9"),
+    ],
+)
+def test_layers_that_a_release_cannot_load_are_refused(layer, settings, last, first):
+    config = in_model(serialized(f"keras.layers.{layer}", {"name": "it", **settings}, name="it"))
+    assert [refusal.path for refusal in rewrite(config, last)[1].refusals] == ["it"]
+    assert rewrite(config, first)[1].refusals == ()
+
+
+@pytest.mark.no_backend
+@pytest.mark.parametrize(("dtype", "is_refused"), [("uint8", True), ("float32", False)])
+def test_resizing_integers_in_a_sequential_model_is_refused(dtype, is_refused, tmp_path):
+    # Keras 3.3 returns floats, and 3.6 rounds.
+    model = keras.Sequential([keras.Input((2, 2, 1), dtype=dtype), keras.layers.Resizing(1, 1, name="resize")])
+    _, notes = rewrite(saved_config(model, tmp_path / "model.keras"), "3.3")
+    assert bool(notes.refusals) is is_refused
+
+
+@pytest.mark.no_backend
+def test_a_functional_model_of_a_class_of_its_own_gets_the_inputs_and_outputs_that_the_target_reads(tmp_path):
+    x = keras.Input((2,), name="x")
+    model = keras.Model(x, keras.layers.Dense(1, name="head")(x))
+    config = saved_config(model, tmp_path / "model.keras")
+    config |= {"module": "mine", "class_name": "Net", "registered_name": "mine>Net"}
+    found, _ = rewrite(config, "3.3")
+    assert found["config"]["input_layers"] == [["x", 0, 0]]
+    assert found["config"]["output_layers"] == [["head", 0, 0]]
+
+
+@pytest.mark.no_backend
+def test_what_is_trained_otherwise_is_a_caution(tmp_path):
+    dense = keras.layers.Dense(1, name="head", activity_regularizer="l2")
+    model = keras.Sequential([keras.Input((2,)), dense])
+    config = saved_config(model, tmp_path / "model.keras")
+    assert [note.path for note in rewrite(config, "3.13")[1] if note.kind == "caution"] == ["head"]
+    assert not any(note.kind == "caution" for note in rewrite(config, "3.14")[1])
+
+
+@pytest.mark.no_backend
 def test_layers_are_renamed_if_operations_could_get_their_names(tmp_path):
     model, _ = MODELS["operations_beside_layers"]()
     names = [layer.name for layer in model.layers if isinstance(layer, keras.layers.Concatenate)]
@@ -343,6 +398,7 @@ def test_an_unknown_release_is_refused_with_the_known_ones(text):
     with pytest.raises(ArgumentError) as caught:
         versions.resolve_version(text)
     assert "3.0, 3.1" in caught.value.expected
+    assert "tf_keras" in caught.value.expected
 
 
 @pytest.mark.no_backend

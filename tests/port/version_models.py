@@ -155,7 +155,9 @@ def _operations():
     total = ops.sum(ops.exp(-mixed), axis=-1, keepdims=True) / 3
     close = ops.cast(ops.isclose(mixed, mixed), "float32")
     picked = ops.where(mixed > 0.5, mixed, ops.zeros_like(mixed))
-    return keras.Model(x, [top, total, close, ops.softmax(picked), ops.einsum("bij,bkj->bik", x, x)]), _data(SERIES)
+    made = [top, total, close, ops.softmax(picked), ops.einsum("bij,bkj->bik", x, x)]
+    made += [ops.logsumexp(mixed, axis=-1), ops.logsumexp(x, axis=(1, 2)), ops.ones_like(x, dtype="int32")]
+    return keras.Model(x, made), _data(SERIES)
 
 
 def _operations_beside_layers():
@@ -166,6 +168,21 @@ def _operations_beside_layers():
     return keras.Model([x, y], ops.concatenate([again, layers.Concatenate()([again, y])], axis=-1)), _data(
         VECTOR, VECTOR
     )
+
+
+def _patches():
+    x = keras.Input(IMAGE, name="x")
+    return keras.Model(x, [ops.image.extract_patches(x, 2), ops.image.extract_patches(x, (2, 4))]), _data(IMAGE)
+
+
+def _scores():
+    x = keras.Input(SERIES, name="x")
+    return keras.Model(x, layers.Attention()([x, x], return_attention_scores=True)), _data(SERIES)
+
+
+def _norm_operation():
+    x = keras.Input(SERIES, name="x")
+    return keras.Model(x, ops.rms_normalization(x)), _data(SERIES)
 
 
 def _slices():
@@ -231,7 +248,15 @@ def _spectral():
 
 def _initializers():
     x = keras.Input(VECTOR, name="x")
-    kinds = ["he_normal", "lecun_uniform", "orthogonal", "random_normal", "truncated_normal", "variance_scaling"]
+    kinds = [
+        "he_normal",
+        "identity",
+        "lecun_uniform",
+        "orthogonal",
+        "random_normal",
+        "truncated_normal",
+        "variance_scaling",
+    ]
     y = [layers.Dense(5, kernel_initializer=kind, kernel_constraint="max_norm")(x) for kind in kinds]
     return keras.Model(x, layers.Add()(y)), _data(VECTOR)
 
@@ -270,6 +295,9 @@ MODELS = {
     "CategoryEncoding": _one(lambda: layers.CategoryEncoding(7, output_mode="multi_hot"), (4,), "int32"),
     "operations": _operations,
     "operations_beside_layers": _operations_beside_layers,
+    "patches": _patches,
+    "scores": _scores,
+    "norm_operation": _norm_operation,
     "slices": _slices,
     "nested": _nested,
     "sequential": _sequential,
@@ -285,4 +313,6 @@ MODELS = {
     "scheduled": _scheduled,
     **{f"trained_{name}": _trained(name, settings) for name, settings in _OPTIMIZERS.items()},
     "trained_Nadam_average": _trained("Nadam", {"use_ema": True}),
+    "trained_Nadam_both": _trained("Nadam", {"use_ema": True, "gradient_accumulation_steps": 2}),
+    "trained_SGD_both": _trained("SGD", {"momentum": 0.5, "use_ema": True, "gradient_accumulation_steps": 2}),
 }

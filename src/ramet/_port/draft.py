@@ -79,6 +79,7 @@ class Model:
         inputs: Its inputs, nested as it takes them; None for a Sequential model.
         outputs: Its outputs, nested as it returns them; None for a Sequential model.
         config: Its other settings, such as `trainable`.
+        registered_name: The name of a class of the user, as in its `@register_keras_serializable`.
     """
 
     name: str
@@ -88,6 +89,7 @@ class Model:
     outputs: Argument = None
     config: dict[str, Any] = field(default_factory=dict)
     build_input_shape: Any = None
+    registered_name: str | None = None
 
     @property
     def is_functional(self) -> bool:

@@ -598,7 +598,7 @@ def _from_keras_3(source: SourceFile, wanted: str, notes: Notes, given: dict[str
                     renamed.get(name, name): Values((name,), spec.shape, spec.dtype)
                     for name, spec in source.arrays.items()
                 }
-                write_h5_weights(path, values, set(), source.read)
+                write_h5_weights(path, values, set(source.groups), source.read)
                 return
             with source.weights() as stored, path.open("wb") as copy:
                 shutil.copyfileobj(stored, copy, 1 << 20)
@@ -623,6 +623,9 @@ def _with_explicit_masks(config: dict[str, Json], source: str, target: str, note
     """Return the config of a model in which every layer has its mask in a release that would lose it."""
     if not is_before(target, "3.10") or is_before(source, "3.10"):
         return config
+    settings = config.get("config")
+    if not isinstance(settings, dict) or not isinstance(settings.get("layers"), list):
+        return config  # a class of its own: the file does not contain how it calls its layers
     model = read_model(copy.deepcopy(config))
     read_specs(model, config)
     if not make_masks_explicit(model, notes, source=3, target=target):

@@ -148,7 +148,7 @@ def _read_inner(layer: Layer, position: str) -> Model:
         own = _text(settings.get("name")) if isinstance(settings, dict) else None
         inner.source = inner.name = inner.name or own or ""
     ins, outs = config.pop("input_layers", None), config.pop("output_layers", None)
-    model = Model(layer.name, layer.class_name, layers, config=config)
+    model = Model(layer.name, layer.class_name, layers, config=config, registered_name=layer.registered_name)
     model.build_input_shape = config.pop("build_input_shape", None)
     if layer.class_name == "Sequential" and ins is None:
         names = Counter(inner.name for inner in layers if inner.name)

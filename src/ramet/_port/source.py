@@ -64,6 +64,7 @@ class SourceFile:
         vocabularies: Vocabularies that are neither in the config nor members, by the path of the layer.
         structured: Whether the weights are in the layout of Keras 3.
         optimizer: The variables of the optimizer.
+        groups: The groups with variables in the layout of Keras 3, which exist even if they have none: `layers/dropout`.
     """
 
     path: Path
@@ -79,6 +80,7 @@ class SourceFile:
     vocabularies: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     structured: bool = False
     optimizer: OptimizerWeights = field(default_factory=OptimizerWeights)
+    groups: frozenset[str] = frozenset()
 
     @property
     def generation(self) -> Generation:
@@ -173,6 +175,14 @@ def _from_file(file: ModelFile, findings: tuple[Finding, ...]) -> SourceFile:
         members,
         structured=is_archive,
         optimizer=_numbered_optimizer(listing) if is_archive else _named_optimizer(listing),
+        groups=_groups(listing) if is_archive else frozenset(),
+    )
+
+
+def _groups(listing: Listing) -> frozenset[str]:
+    """Return the groups in the layout of Keras 3 that have a group for their variables."""
+    return frozenset(
+        path.removesuffix("vars").rstrip("/") for path in listing.groups if path.rpartition("/")[2] == "vars"
     )
 
 
@@ -268,6 +278,7 @@ def _json_source(path: Path, weights: str | os.PathLike[str] | None, *, isolated
             tuple(findings),
             None if is_named else file.open_weights,
             structured=not is_named,
+            groups=frozenset() if is_named else _groups(listing),
         )
 
 

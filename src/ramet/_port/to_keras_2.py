@@ -20,9 +20,10 @@ from ramet._port.releases import known_versions, release_of
 from ramet._port.to_keras_2_compile import keras_2_compile
 from ramet._port.to_keras_2_ops import UntranslatableError, is_operation, translate_operation
 from ramet._port.to_keras_2_rules import RULES
-from ramet._port.to_keras_2_settings import is_keras_layer, translate_settings
+from ramet._port.to_keras_2_settings import RESIZED_INTEGERS, is_integer, is_keras_layer, translate_settings
 from ramet._port.to_keras_2_weights import write_keras_2_archive, write_keras_2_h5
 from ramet._port.variables import inner_layers, own_slots
+from ramet._port.version_rules import KEEP_INTEGERS
 from ramet._port.writing import sort_layers
 
 __all__ = ["keras_2_compile", "keras_2_config", "write_keras_2_archive", "write_keras_2_h5"]
@@ -230,6 +231,11 @@ def _check_sequential(model: Model, path: str, notes: Notes) -> None:
         if is_operation(layer):
             where = f"{path}/{layer.name}" if path else layer.name
             notes.refuse(where, "a Sequential model of tf_keras has no operations", "use a functional model.")
+    given = model.layers[0].config.get("dtype") if model.layers else None
+    if is_integer(given):
+        kept = itertools.takewhile(lambda layer: layer.class_name in KEEP_INTEGERS, model.layers)
+        for layer in (layer for layer in kept if layer.class_name == "Resizing"):
+            notes.refuse(f"{path}/{layer.name}" if path else layer.name, *RESIZED_INTEGERS)
 
 
 # Writing the draft as tf_keras does.
@@ -252,6 +258,7 @@ def write_model(model: Model) -> _Config:
     config["input_layers"] = _write_ends(model.inputs, nested)
     config["output_layers"] = _write_ends(model.outputs, nested)
     class_name = model.class_name if model.class_name != "Model" else "Functional"
+    class_name = _registered(class_name, model.registered_name)
     return {"class_name": class_name, "config": config}
 
 
@@ -263,7 +270,13 @@ def write_layer(layer: Layer) -> _Config:
     """Return a layer or model as tf_keras writes it to HDF5 files, without calls."""
     if layer.model is not None:
         return write_model(layer.model)
-    return {"class_name": layer.class_name, "config": {key: _write_setting(item) for key, item in layer.config.items()}}
+    class_name = _registered(layer.class_name, layer.registered_name)
+    return {"class_name": class_name, "config": {key: _write_setting(item) for key, item in layer.config.items()}}
+
+
+def _registered(class_name: str, registered_name: str | None) -> str:
+    """Return the name of a class as HDF5 files have it: `my_package>MyLayer` for one of the user."""
+    return registered_name if registered_name is not None and ">" in registered_name else class_name
 
 
 def _write_setting(value: Any) -> Any:

@@ -21,6 +21,10 @@ _Config: TypeAlias = dict[str, Any]
 KEEP = "keep the file for Keras 3, or change the setting in the original and save it again."
 _OTHER_LAYER = "replace the layer in the original, or keep the file for Keras 3."
 
+RESIZED_INTEGERS = (
+    "Resizing of tf_keras returns floats for images of integers, and that of Keras 3 rounds",
+    "convert the images to floats before, or keep the file for Keras 3.",
+)
 _POLICIES = frozenset({"DTypePolicy", "FloatDTypePolicy"})
 _ROLES = {"initializer": "initializers", "regularizer": "regularizers", "constraint": "constraints"}
 # Settings that change only how a result is computed, or the random numbers of training.
@@ -54,10 +58,11 @@ def translate_settings(layer: Layer, path: str, notes: Notes) -> None:
         reason = _REASONS.get(layer.class_name, f"{layer.class_name} does not exist in tf_keras")
         notes.refuse(path, reason, _OTHER_LAYER)
         return
-    layer.registered_name = layer.build_config = None
+    layer.registered_name = None
     special = _SPECIAL.get(layer.class_name)
     if special is not None:
         special(layer, path, notes)
+    layer.build_config = None
     for key in list(layer.config):
         _translate_setting(layer, key, path, notes)
 
@@ -240,6 +245,11 @@ def _activation_layers(value: _Config) -> list[tuple[Json, Json]] | None:
     return found
 
 
+def is_integer(dtype: Json) -> bool:
+    """Return whether a dtype is one of integers or truth values."""
+    return isinstance(dtype, str) and dtype.startswith(("int", "uint", "bool"))
+
+
 # Classes with more than other names.
 
 
@@ -289,10 +299,22 @@ def _special_categorical(layer: Layer, path: str, notes: Notes) -> None:
 
 
 def _special_category_encoding(layer: Layer, path: str, notes: Notes) -> None:
-    shape = next((shape for shape, _ in layer.specs.values() if shape is not None), None)
+    built = layer.build_config.get("input_shape") if isinstance(layer.build_config, dict) else None
+    shape = next((shape for shape, _ in layer.specs.values() if shape is not None), built)
     if layer.config.get("output_mode") == "one_hot" and shape is not None and len(shape) > 1 and shape[-1] != 1:
         reason = "CategoryEncoding of tf_keras encodes one number per sample, and here there are several"
         notes.refuse(path, reason, "encode them with keras.ops.one_hot in the original.")
+
+
+def _special_discretization(layer: Layer, path: str, notes: Notes) -> None:
+    if layer.config.get("bin_boundaries") is not None and layer.config.get("num_bins") is not None:
+        count = layer.config.pop("num_bins")
+        notes.add("dropped", path, f"num_bins={count!r}, from which the boundaries of the bins were computed")
+
+
+def _special_resizing(layer: Layer, path: str, notes: Notes) -> None:
+    if any(is_integer(dtype) for _, dtype in layer.specs.values()):
+        notes.refuse(path, *RESIZED_INTEGERS)
 
 
 def _special_attention(layer: Layer, path: str, notes: Notes) -> None:
@@ -313,6 +335,7 @@ def _special_einsum(layer: Layer, path: str, notes: Notes) -> None:
 
 _SPECIAL: dict[str, Callable[[Layer, str, Notes], None]] = {
     "CategoryEncoding": _special_category_encoding,
+    "Discretization": _special_discretization,
     "EinsumDense": _special_einsum,
     "HashedCrossing": _special_categorical,
     "Hashing": _special_categorical,
@@ -320,6 +343,7 @@ _SPECIAL: dict[str, Callable[[Layer, str, Notes], None]] = {
     "IntegerLookup": _special_lookup,
     "LeakyReLU": _special_leaky_relu,
     "MultiHeadAttention": _special_attention,
+    "Resizing": _special_resizing,
     "StringLookup": _special_lookup,
     "TextVectorization": _special_lookup,
 }

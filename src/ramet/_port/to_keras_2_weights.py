@@ -215,6 +215,8 @@ def archive_config(config: _Config) -> _Config:
         head |= {"module": "tf_keras.src.engine.functional", "registered_name": "Functional"}
     elif class_name in ("SlicingOpLambda", "TFOpLambda"):
         head |= {"module": "tf_keras.src.layers.core.tf_op_layer", "registered_name": class_name}
+    elif ">" in class_name:
+        head = {"module": None, "class_name": class_name.rpartition(">")[2], "registered_name": class_name}
     for key, value in inner.items():
         if key in ("layers", "cells") and isinstance(value, list):
             inner[key] = [_archive_layer(item) for item in value]

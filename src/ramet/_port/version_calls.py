@@ -45,7 +45,8 @@ class Calls:
 
     def moves_to_settings(self, argument: str) -> bool:
         """Return whether an argument of the call is a setting in the target: so it is for many operations since 3.11."""
-        return argument in self.after.settings and argument not in self.before.settings
+        is_new = argument not in self.before.settings or argument in (self.before.call or {})
+        return argument in self.after.settings and is_new
 
     def set_argument(self, name: str, value: Json) -> None:
         """Pass an argument by name in all calls."""

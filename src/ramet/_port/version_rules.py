@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,9 +13,11 @@ from ramet._port.notes import Notes
 
 _Object: TypeAlias = dict[str, Json]
 
+# Releases that write this name into their files find the class under its later name only.
+_NOT_FOUND = "keras.initializers.IdentityInitializer"
 # Classes with another name since a release, without an alias.
 _RENAMED = (
-    ("keras.initializers.IdentityInitializer", "keras.initializers.Identity"),
+    (_NOT_FOUND, "keras.initializers.Identity"),
     ("keras.initializers.OrthogonalInitializer", "keras.initializers.Orthogonal"),
 )
 
@@ -22,6 +25,11 @@ _RENAMED = (
 def renamed_classes(name: str) -> list[str]:
     """Return the names of a class in releases in which it has another one."""
     return [pair[1 - pair.index(name)] for pair in _RENAMED if name in pair]
+
+
+def is_loaded_as(name: str) -> bool:
+    """Return whether a class can be loaded by the name with which `renamed_classes` lists it."""
+    return name != _NOT_FOUND
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +42,7 @@ class _Limit:
         applies: Returns whether it concerns a layer or model, from its JSON.
         reason: What older releases do, as a clause that follows "Keras before 3.7".
         is_change: Whether a file of an older release is different in a newer one, too.
+        first: The first release that cannot do it.
     """
 
     classes: frozenset[str]
@@ -41,6 +50,7 @@ class _Limit:
     applies: Callable[[_Object], bool]
     reason: str
     is_change: bool = False
+    first: str = "3.0"
 
 
 def check_behavior(name: str, value: _Object, source: str, target: str, path: str, notes: Notes) -> None:
@@ -50,10 +60,41 @@ def check_behavior(name: str, value: _Object, source: str, target: str, path: st
         # Older releases have written layers as activations, too, although they could not load them.
         if name not in limit.classes or not (before != after if limit.is_change else after):
             continue
+        if after and is_before(target, limit.first):
+            continue
         if limit.applies(value):
             own = name.rpartition(".")[2]
             way = f"port for Keras {limit.since} or newer" if after else "use the release that wrote the file"
             notes.refuse(path, f"{own}: Keras before {limit.since} {limit.reason}", f"{way}, or change the layer.")
+    for change in _TRAINING:
+        if is_before(source, change.since) != is_before(target, change.since) and change.applies(name, value):
+            notes.add("caution", path, f"in training, {change.what} in Keras {target}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """Something that is trained in another way since a release, with the same results outside training.
+
+    Attributes:
+        since: The first release that does it as all later ones do.
+        applies: Returns whether it concerns an object, from its full name and its JSON.
+        what: What is different, as a clause that precedes "in Keras 3.8".
+    """
+
+    since: str
+    applies: Callable[[str, _Object], bool]
+    what: str
+
+
+def _regularizes_outputs(name: str, value: _Object) -> bool:
+    return name == "keras.layers.ActivityRegularization" or value["config"].get("activity_regularizer") is not None
+
+
+_TRAINING = (
+    # It is divided by the size of the batch since then.
+    _Change("3.14", _regularizes_outputs, "the penalty of its outputs is scaled otherwise"),
+    _Change("3.13", lambda name, _: name == "keras.optimizers.Muon", "the steps of Muon are scaled otherwise"),
+)
 
 
 def _layers(names: str) -> frozenset[str]:
@@ -98,6 +139,23 @@ def _takes_integers(value: _Object) -> bool:
     return any(isinstance(dtype, str) and dtype.startswith(("int", "uint", "bool")) for dtype in dtypes)
 
 
+# Layers of images that keep the dtype of integers.
+KEEP_INTEGERS = frozenset(
+    {"CenterCrop", "Cropping2D", "Identity", "InputLayer", "Resizing", "UpSampling2D", "ZeroPadding2D"}
+)
+
+
+def _resizes_integers(value: _Object) -> bool:
+    """Return whether a Sequential model, which has no calls in its config, resizes images of integers."""
+    layers = [layer for layer in value["config"].get("layers", ()) if isinstance(layer, dict)]
+    given = layers[0].get("config") if layers and layers[0].get("class_name") == "InputLayer" else None
+    dtype = given.get("dtype") if isinstance(given, dict) else None
+    if not isinstance(dtype, str) or not dtype.startswith(("int", "uint", "bool")):
+        return False
+    kept = itertools.takewhile(lambda layer: layer.get("class_name") in KEEP_INTEGERS, layers)
+    return any(layer["class_name"] == "Resizing" for layer in kept)
+
+
 def _has_other_sizes(value: _Object) -> bool:
     """Return whether query and value of an attention layer have other sizes in their last axis."""
     for call in _calls(value):
@@ -105,6 +163,23 @@ def _has_other_sizes(value: _Object) -> bool:
         if len(sizes) > 1:
             return True
     return False
+
+
+def _returns_scores(value: _Object) -> bool:
+    return any((call.get("kwargs") or {}).get("return_attention_scores") for call in _calls(value))
+
+
+def _has_unused_input(value: _Object) -> bool:
+    """Return whether an input is used by no layer: the model ignores it, or returns it as it is."""
+    layers = value["config"].get("layers", ())
+    used = {
+        tensor["keras_history"][0]
+        for layer in layers
+        for call in _calls(layer)
+        for tensor in _tensors([call.get("args"), call.get("kwargs")])
+        if isinstance(tensor.get("keras_history"), list) and tensor["keras_history"]
+    }
+    return any(layer.get("class_name") == "InputLayer" and layer.get("name") not in used for layer in layers)
 
 
 def _has_layer_as_activation(value: _Object) -> bool:
@@ -162,6 +237,13 @@ _LIMITS = (
         is_change=True,
     ),
     _Limit(
+        frozenset({"keras.Sequential"}),
+        "3.6",
+        _resizes_integers,
+        "returns floats for images of integers, and later releases round",
+        is_change=True,
+    ),
+    _Limit(
         _layers("TimeDistributed"),
         "3.5",
         lambda value: _is_model(value["config"].get("layer")),
@@ -191,6 +273,23 @@ _LIMITS = (
         "cannot load a layer as an activation",
     ),
     _Limit(
+        frozenset({"keras.src.models.functional.Functional"}),
+        "3.14",
+        _has_unused_input,
+        "cannot load a model with an input that no layer uses",
+        first="3.10",
+    ),
+    _Limit(_layers("AdditiveAttention Attention"), "3.8", _returns_scores, "cannot return the scores in a model"),
+    _Limit(_layers("RandomGrayscale"), "3.11", lambda _: True, "cannot load it in a model", first="3.10"),
+    _Limit(
+        _layers("IntegerLookup StringLookup TextVectorization"),
+        "3.14",
+        lambda value: value["config"].get("output_mode") == "tf_idf" and value["config"].get("vocabulary") is None,
+        "cannot load a vocabulary with its weights from a file of its own",
+    ),
+    _Limit(frozenset({"keras.src.ops.nn.BatchNorm"}), "3.11", lambda _: True, "cannot compute it in a model"),
+    _Limit(frozenset({"keras.src.ops.numpy.UnravelIndex"}), "3.11", lambda _: True, "cannot load it"),
+    _Limit(
         _layers("AdditiveAttention Attention"), "3.12", _masks_values, "cannot compute it with a mask of the values"
     ),
 )
@@ -202,7 +301,21 @@ _TRANSPOSED = _layers("Conv1DTranspose Conv2DTranspose Conv3DTranspose")
 def adapt_to_loader(name: str, value: _Object, target: str, path: str, notes: Notes) -> None:
     """Rewrite what the loader of the target cannot read, although it has the class and its settings."""
     config: dict[str, Any] = value["config"]
-    if name == "keras.layers.Softmax" and is_before(target, "3.10") and _masks(value):
+    if name.startswith("keras.losses.") and is_before(target, "3.7"):
+        _replace_reduction(name, config, target, path, notes)
+    elif name == "keras.src.ops.math.Logsumexp" and is_before(target, "3.11") and type(config.get("axis")) is int:
+        config["axis"] = [config["axis"]]
+        notes.add("rewritten", path, "axis is a list")
+    elif (
+        name == "keras.src.ops.image.ExtractPatches" and is_before(target, "3.14") and config.get("strides") is not None
+    ):
+        if _pair(config["strides"]) == _pair(config.get("size")):
+            config["strides"] = None
+            notes.add("rewritten", path, "strides=None, which means the size of the patches")
+        else:
+            reason = f"Keras {target} cannot load strides that are not the size of the patches"
+            notes.refuse(path, reason, "port for Keras 3.14 or newer, or use keras.ops.conv.")
+    elif name == "keras.layers.Softmax" and is_before(target, "3.10") and _masks(value):
         notes.add("caution", path, f"where its mask removes everything, the result is zero, but not in Keras {target}")
     elif (
         name == "keras.layers.MultiHeadAttention"
@@ -235,6 +348,21 @@ def adapt_to_loader(name: str, value: _Object, target: str, path: str, notes: No
             if any(len(key) > 1 and not any(map(_is_tensor, key)) for key in keys):
                 reason = f"Keras {target} cannot load slices along more than one axis"
                 notes.refuse(path, reason, "slice one axis after the other, or port for Keras 3.2 or newer.")
+
+
+def _replace_reduction(name: str, config: _Object, target: str, path: str, notes: Notes) -> None:
+    """Write the reduction of a loss as the target calls it."""
+    if config.get("reduction") == "mean":
+        config["reduction"] = "sum_over_batch_size"
+        notes.add("rewritten", path, "reduction='sum_over_batch_size' is another name of 'mean'")
+    elif config.get("reduction") == "mean_with_sample_weight":
+        own = name.rpartition(".")[2]
+        reason = f"{own} does not know reduction='mean_with_sample_weight' in Keras {target}"
+        notes.refuse(path, reason, "use reduction='sum_over_batch_size', or port for Keras 3.7 or newer.")
+
+
+def _pair(value: Json) -> Json:
+    return value if isinstance(value, list) else [value, value]
 
 
 def is_before(version: str, other: str) -> bool:

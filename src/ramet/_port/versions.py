@@ -11,7 +11,7 @@ release with their settings and defaults. With this table a config is rewritten 
 
 Classes that are not Keras' own are not changed; Keras' own objects in their configs are.
 
-Weights files have the same layout from Keras 3.0 to 3.15, with one exception: the optimizer Nadam, see `rename_weights`.
+Weights files have the same layout from Keras 3.0 to 3.15, except for some variables of optimizers, see `rename_weights`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from ramet._port.releases import (
     resolve_version,
 )
 from ramet._port.version_calls import Calls
-from ramet._port.version_rules import adapt_to_loader, check_behavior, is_before, renamed_classes
+from ramet._port.version_rules import adapt_to_loader, check_behavior, is_before, is_loaded_as, renamed_classes
 from ramet._port.version_weights import rename_weights
 
 __all__ = ["known_versions", "rename_weights", "resolve_version", "rewrite_for"]
@@ -124,11 +124,12 @@ class _Rewriter:
         if isinstance(value.get("compile_config"), dict):
             self._compile_config(value, path, is_own=is_own)
         config = value.get("config")
-        if not is_own or not isinstance(config, dict):
-            return value
-        if isinstance(config.get("layers"), list) and "output_layers" in config:
+        if isinstance(config, dict) and isinstance(config.get("layers"), list) and "output_layers" in config:
+            # A functional model, whatever its class.
             self._tensors(config, path)
             self._free_names(value, config, path)
+        if not is_own or not isinstance(config, dict):
+            return value
         before = self.source.find(name)
         if before is None:
             return value  # the target refuses what the source would have refused
@@ -152,6 +153,8 @@ class _Rewriter:
         own = name.rpartition(".")[2]
         for other in (*self.source.other_names(name), *renamed_classes(name)):
             if (found := self.target.find(other)) is not None:
+                if not is_loaded_as(other):
+                    return found
                 value["module"], _, value["class_name"] = other.rpartition(".")
                 self.notes.add(
                     "rewritten", path, f"{own} is called {value['class_name']} in Keras {self.target.version}"
@@ -190,6 +193,11 @@ class _Rewriter:
         before, after = calls.before, calls.after
         for key in list(config):
             value = config[key]
+            if key == "dtype" and not before.is_layer and value is not None and calls.moves_to_call(key):
+                # Until Keras 3.10, operations take a dtype policy of this name, which has no effect.
+                calls.set_argument(key, config.pop(key))
+                self.notes.add("rewritten", path, f"dtype is an argument of the call in Keras {self.target.version}")
+                continue
             if after.takes(key) or not before.takes(key):
                 self._check_value(key, value, calls, path)
                 continue
@@ -215,6 +223,8 @@ class _Rewriter:
                 self._refuse_setting(key, value, calls, path)
         for key, default in after.settings.items():
             earlier = before.settings.get(key, {MARK: ""})
+            if has_no_default(default) and key not in before.settings:
+                earlier = (before.call or {}).get(key, earlier)  # an argument of the call that was left out
             if key != "name" and key not in config and not has_no_default(earlier) and not is_same(default, earlier):
                 config[key] = earlier
                 self.notes.add(
