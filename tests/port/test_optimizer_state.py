@@ -49,6 +49,8 @@ optimizers = {
     "former Adam": old.Adam(0.05, decay=0.5, amsgrad=True),
     "former Adamax": old.Adamax(rate),
     "former Ftrl": old.Ftrl(0.1),
+    "former RMSprop": old.RMSprop(rate, epsilon=0.01),
+    "former RMSprop momentum": old.RMSprop(rate, momentum=0.9, centered=True),
     "former SGD": old.SGD(rate, momentum=0.9),
 }
 for name, optimizer in optimizers.items():
@@ -106,7 +108,7 @@ NAMED = [
     "RMSprop",
     "SGD",
 ]
-FORMER = [f"former {name}" for name in ("Adadelta", "Adagrad", "Adam", "Adamax", "Ftrl", "SGD")]
+FORMER = [f"former {name}" for name in ("Adadelta", "Adagrad", "Adam", "Adamax", "Ftrl", "RMSprop momentum", "SGD")]
 NUMBERED = ["Adam.keras", "RMSprop.keras", "Ftrl.keras"]
 FOLDERS = ["Adam", "former Adam"]
 
@@ -130,6 +132,17 @@ def test_state_that_keras_3_keeps_differently_is_left_out_with_a_note(name, trai
     assert left_out(report)[0].startswith("the state of the optimizer, which starts again when training goes on: ")
     with pytest.warns(UserWarning, match="Skipping variable loading for optimizer"):
         keras.models.load_model(tmp_path / "new.keras")
+
+
+def test_rmsprop_that_takes_other_steps_in_keras_3_is_noted(trained, tmp_path):
+    report = port(trained / "former RMSprop.h5", tmp_path / "new.keras")
+
+    expected = np.load(trained / "former RMSprop.npy")
+    difference = np.abs(trained_further(tmp_path / "new.keras") - expected).max() / np.abs(expected).max()
+    assert difference > 1e-4
+    assert [note.text for note in report.notes if note.kind == "caution"] == [
+        "in training, RMSprop of Keras 3 adds epsilon inside the square root: steps differ slightly"
+    ]
 
 
 @pytest.mark.parametrize("change", ["missing", "another shape", "one too many"])

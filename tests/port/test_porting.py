@@ -338,6 +338,37 @@ def test_loss_of_the_user_is_kept_if_it_is_passed(tmp_path):
     assert model.loss is own_loss
 
 
+class OwnLoss(keras.losses.Loss):
+    def __init__(self, scale, **settings):
+        super().__init__(**settings)
+        self.scale = scale
+
+    def call(self, truth, predicted):
+        return self.scale * keras.ops.mean(keras.ops.abs(truth - predicted), axis=-1)
+
+    def get_config(self):
+        return {**super().get_config(), "scale": self.scale}
+
+
+class OwnMetric(keras.metrics.Mean):
+    def update_state(self, truth, predicted, sample_weight=None):
+        super().update_state(2 * keras.ops.abs(truth - predicted))
+
+
+@pytest.mark.parametrize("prefix", ["", "Custom>"])
+def test_loss_and_metric_classes_of_the_user_are_kept_if_they_are_passed(tmp_path, prefix):
+    # As Keras 2 writes them.
+    loss = {"class_name": f"{prefix}OwnLoss", "config": {"reduction": "auto", "name": "own", "scale": 3.0}}
+    metric = {"class_name": f"{prefix}OwnMetric", "config": {"name": "mine", "dtype": "float32"}}
+    path = old_file(tmp_path / "old.h5", training={**TRAINING, "loss": loss, "metrics": [metric]})
+
+    model = ramet.load(path, custom_objects={"OwnLoss": OwnLoss, "OwnMetric": OwnMetric})
+    found = model.evaluate(X, EXPECTED + 1, verbose=0)
+
+    assert (type(model.loss), model.loss.scale) == (OwnLoss, 3.0)
+    np.testing.assert_allclose(found, [3.0, 2.0], rtol=1e-5)
+
+
 def test_lambda_is_loaded_with_its_function(tmp_path):
     path = old_file(tmp_path / "old.h5", lambda_layer(tmp_path))
 

@@ -165,6 +165,10 @@ def _optimizer(value: Json, notes: Notes) -> Json:
         schedule = {"initial_learning_rate": rate, "decay_steps": 1, "decay_rate": decay, "staircase": False}
         config["learning_rate"] = _serialized("keras.optimizers.schedules", "InverseTimeDecay", schedule)
         notes.add("translated", "", f"the optimizer's decay={decay} is now a schedule, InverseTimeDecay")
+    if name == "RMSprop" and not config.get("momentum") and config.get("is_legacy_optimizer", True):
+        notes.add(
+            "caution", "", "in training, RMSprop of Keras 3 adds epsilon inside the square root: steps differ slightly"
+        )
     if config.get("epsilon", 0) is None:
         del config["epsilon"]
     for key in list(config):
@@ -224,8 +228,10 @@ def _loss(value: Json, notes: Notes) -> Json:
     if name == "LossFunctionWrapper" and isinstance(inner, dict):
         return _loss(inner.get("fn"), notes)
     full = f"keras.losses.{name}"
-    if not has_class(full) or not isinstance(inner, dict):
-        raise _UnknownError(f"Keras 3 has no loss {name!a}")
+    if not isinstance(inner, dict):
+        raise _UnknownError(f"the loss {name!a} is not described in the file")
+    if not has_class(full):
+        return _own_class("loss", name, inner, notes)
     config = {key: plain_number(item) for key, item in inner.items() if takes_setting(full, key) and key != "fn"}
     if config.get("reduction") == "auto":
         config["reduction"] = "sum_over_batch_size"
@@ -238,6 +244,14 @@ def _own(role: str, name: str, notes: Notes) -> str:
     if registered is None:
         raise _UnknownError(f"Keras 3 has no {role} {name!a} (if it is your own, pass its module with --import)")
     return registered
+
+
+def _own_class(role: str, name: str, config: _Config, notes: Notes) -> _Config:
+    """Return an object of a loss or metric class of the user, which gets its settings as they are."""
+    registered = _own(role, name, notes)
+    if config.get("reduction") == "auto":
+        config = {**config, "reduction": "sum_over_batch_size"}  # which it means, and Keras 3 has no "auto"
+    return {"module": None, "class_name": name, "config": config, "registered_name": registered}
 
 
 def _metric(value: Json, notes: Notes) -> Json:
@@ -268,7 +282,7 @@ def _metric(value: Json, notes: Notes) -> Json:
         name = _METRICS[function]
     full = f"keras.metrics.{name}"
     if not has_class(full):
-        raise _UnknownError(f"Keras 3 has no metric {name!a}")
+        return _own_class("metric", name, inner, notes)
     config = {
         key: plain_number(item)
         for key, item in inner.items()
