@@ -26,11 +26,10 @@ def _cautions(layer: Layer) -> list[str]:
         found.append("its name contains '.', which Keras 3 on torch cannot load")
     if _POOLING.fullmatch(name) and config.get("padding") == "same":
         found.append("padding='same': on torch, Keras 3 computes other averages at the edges")
-    if name == "Conv2DTranspose":
-        # Keras 2 transposes, or moves pixels to the batch axis.
-        for setting, plain in (("data_format", ("channels_last",)), ("dilation_rate", (1, [1, 1]))):
-            if config.get(setting) is not None and config[setting] not in plain:
-                found.append(f"{setting}={config[setting]!r}: on TensorFlow, Keras 3 needs a GPU for it")
+    if name in ("Conv2DTranspose", "ConvLSTM1D", "ConvLSTM2D") and config.get("data_format") == "channels_first":
+        found.append("data_format='channels_first': on TensorFlow, Keras 3 needs a GPU for it")
+    if name == "Conv2DTranspose" and config.get("dilation_rate", 1) not in (1, [1, 1]):
+        found.append(f"dilation_rate={config['dilation_rate']}: on TensorFlow, Keras 3 needs a GPU for it")
     if name == "LayerNormalization" and config.get("axis", -1) not in (-1, [-1]):
         found.append("Keras 3 on torch normalizes along the last axes only")
     if name in _RESIZING and config.get("interpolation", "nearest") not in ("bilinear", "nearest"):
