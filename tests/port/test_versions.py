@@ -381,6 +381,19 @@ def test_settings_move_between_an_operation_and_its_calls(tmp_path):
     assert (*notes.refusals, *back.refusals) == ()
 
 
+@pytest.mark.no_backend
+def test_operations_and_new_layers_are_found_in_hdf5_files_which_name_no_modules(tmp_path):
+    x = keras.Input((4,), name="x")
+    y = keras.layers.RMSNormalization(name="norm")(keras.layers.Add(name="layer")([x, x]) + x * 2.0)
+    model = keras.Model(x, y)
+    model.get_layer("norm").set_weights([np.arange(4.0)])
+    model.save(tmp_path / "model.h5")
+    assert port(tmp_path / "model.h5", SOURCE, tmp_path / "new.keras").refusals == ()
+    found = keras.saving.load_model(tmp_path / "new.keras")
+    given = np.arange(8.0).reshape(2, 4)
+    np.testing.assert_allclose(np.array(found(given)), np.array(model(given)), rtol=1e-6)
+
+
 # Releases and the table.
 
 

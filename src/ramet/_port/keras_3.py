@@ -7,19 +7,20 @@ from ramet._port.notes import Notes
 from ramet._port.settings_table import has_class
 from ramet._port.variables import walk_layers
 
+_OPERATIONS = tuple(f"keras.src.ops.{each}" for each in ("numpy", "nn", "core", "math", "image", "linalg"))
+
 
 def complete_model(model: Model, notes: Notes) -> None:
     """Add the modules of Keras' own layers and operations to a draft, in place."""
     for path, layer in walk_layers(model):
         if layer.module is not None or layer.model is not None:
             continue
-        if has_class(f"keras.layers.{layer.class_name}"):
+        operation = next((each for each in _OPERATIONS if has_class(f"{each}.{layer.class_name}")), None)
+        # Some operations are called as layers are, such as Add. Only layers of these classes can be trained.
+        if has_class(f"keras.layers.{layer.class_name}") and (operation is None or "trainable" in layer.config):
             layer.module, layer.registered_name = "keras.layers", None
-            continue
-        for module in ("keras.src.ops.numpy", "keras.src.ops.nn", "keras.src.ops.core", "keras.src.ops.math"):
-            if has_class(f"{module}.{layer.class_name}"):
-                layer.module, layer.registered_name = module, layer.class_name
-                break
+        elif operation is not None:
+            layer.module, layer.registered_name = operation, layer.class_name
         else:
             name = layer.class_name.rpartition(">")[2]
             registered = notes.registered(layer.class_name)

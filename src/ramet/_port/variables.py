@@ -207,6 +207,16 @@ def _discretization(config: _Config) -> list[_Variable]:
     return [("summary", "", None, False)] if config.get("bin_boundaries") is None else []
 
 
+def _reversible_embedding(config: _Config) -> list[_Variable]:
+    parts = ["embeddings"] + ([] if config.get("tie_weights", True) else ["reverse_embeddings"])
+    return [(part, "", None, True) for part in parts]
+
+
+def _spectrogram(config: _Config) -> list[_Variable]:
+    parts = [config["mode"]] if config.get("mode") in ("real", "imag") else ["real", "imag"]
+    return [(f"{part}_kernel", "", None, False) for part in parts]
+
+
 _RULES: dict[str, Callable[[_Config], list[_Variable]]] = {
     "AdditiveAttention": lambda config: (
         [("scale", "", (None,), True)] if config.get("use_scale", True) is not False else []
@@ -234,6 +244,9 @@ _RULES: dict[str, Callable[[_Config], list[_Variable]]] = {
     "MultiHeadAttention": _attention,
     "Normalization": _normalization,
     "PReLU": lambda _: [("alpha", "", None, True)],
+    "RMSNormalization": lambda _: [("scale", "", None, True)],
+    "ReversibleEmbedding": _reversible_embedding,
+    "STFTSpectrogram": _spectrogram,
     "SimpleRNN": _recurrent(1, "cell"),
     "SimpleRNNCell": _recurrent(1, ""),
     "SpectralNormalization": _spectral_normalization,
