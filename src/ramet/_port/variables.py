@@ -213,8 +213,10 @@ def _reversible_embedding(config: _Config) -> list[_Variable]:
 
 
 def _spectrogram(config: _Config) -> list[_Variable]:
-    parts = [config["mode"]] if config.get("mode") in ("real", "imag") else ["real", "imag"]
-    return [(f"{part}_kernel", "", None, False) for part in parts]
+    parts = {"real": ["real_kernel"], "imag": ["imag_kernel"]}.get(
+        str(config.get("mode")), ["real_kernel", "imag_kernel"]
+    )
+    return [(part, "", None, False) for part in parts]
 
 
 _RULES: dict[str, Callable[[_Config], list[_Variable]]] = {
