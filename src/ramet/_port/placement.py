@@ -197,7 +197,8 @@ def _place_layer(
             f"its weights in the file, {joined([escape(name) for name in names], 4)}, are not those of the layer "
             f"({joined([slot.name for slot in slots], 4) or 'none'})"
         )
-        notes.refuse(layer.name, reason, "save the model again with the version of Keras that wrote it.")
+        fix = "use the weights that were saved with this model, or save both again with the version of Keras that wrote them."
+        notes.refuse(layer.name, reason, fix)
         return
     for slot, number in zip(slots, order, strict=True):
         path = paths[number]
