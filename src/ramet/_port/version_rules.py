@@ -280,6 +280,7 @@ _LIMITS = (
         first="3.10",
     ),
     _Limit(_layers("AdditiveAttention Attention"), "3.8", _returns_scores, "cannot return the scores in a model"),
+    _Limit(_layers("Pipeline"), "3.7", lambda _: True, "cannot load it"),
     _Limit(_layers("RandomGrayscale"), "3.11", lambda _: True, "cannot load it in a model", first="3.10"),
     _Limit(
         _layers("IntegerLookup StringLookup TextVectorization"),
