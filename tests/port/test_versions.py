@@ -321,6 +321,7 @@ def test_inputs_that_no_layer_uses_are_refused_where_they_cannot_be_loaded(targe
         ("RandomGrayscale", {}, "3.10", "3.11"),
         ("RandomGrayscale", {}, "3.10", "3.9"),
         ("Pipeline", {"layers": []}, "3.6", "3.7"),
+        ("MultiHeadAttention", {"num_heads": 2, "key_dim": 2, "output_shape": 3}, "3.6", "3.7"),
     ],
 )
 def test_layers_that_a_release_cannot_load_are_refused(layer, settings, last, first):

@@ -249,6 +249,12 @@ _LIMITS = (
         lambda value: _is_model(value["config"].get("layer")),
         "cannot apply a model to every step",
     ),
+    _Limit(
+        _ATTENTION,
+        "3.7",
+        lambda value: value["config"].get("output_shape") is not None,
+        "cannot load it with an output_shape",
+    ),
     _Limit(_ATTENTION, "3.7", _has_other_sizes, "requires the same last size of query and value"),
     _Limit(
         frozenset({"keras.src.models.functional.Functional"}),
@@ -318,13 +324,6 @@ def adapt_to_loader(name: str, value: _Object, target: str, path: str, notes: No
             notes.refuse(path, reason, "port for Keras 3.14 or newer, or use keras.ops.conv.")
     elif name == "keras.layers.Softmax" and is_before(target, "3.10") and _masks(value):
         notes.add("caution", path, f"where its mask removes everything, the result is zero, but not in Keras {target}")
-    elif (
-        name == "keras.layers.MultiHeadAttention"
-        and is_before(target, "3.7")
-        and type(config.get("output_shape")) is int
-    ):
-        config["output_shape"] = [config["output_shape"]]
-        notes.add("rewritten", path, "output_shape is a list")
     elif name in _TRANSPOSED and is_before(target, "3.11") and isinstance(config.get("output_padding"), list):
         if len(set(config["output_padding"])) == 1:
             config["output_padding"] = config["output_padding"][0]
