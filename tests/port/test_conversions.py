@@ -151,6 +151,29 @@ def test_statistics_of_the_batch_in_keras_1_are_refused(tmp_path, mode):
     assert f"mode={mode}" in report.refusals[0].reason
 
 
+def test_dropout_of_embedded_rows_in_keras_1_is_left_out_with_a_note(tmp_path):
+    config = {"name": "words", "input_dim": 7, "output_dim": 3, "init": "uniform", "dropout": 0.2}
+    config |= {"batch_input_shape": [None, 5], "input_dtype": "int32", "mask_zero": False, "input_length": 5}
+    weights = {"words": {"words_W:0": numbers(7, 3)}}
+    write_old(tmp_path / "old.h5", [{"class_name": "Embedding", "config": config}], weights)
+
+    report = ramet.port(tmp_path / "old.h5", isolated=False)
+
+    assert report.refusals == ()
+    assert [note.path for note in report.notes if "dropout" in note.text and note.kind == "left out"] == ["words"]
+
+
+def test_model_without_an_input_shape_is_refused_with_the_reason(tmp_path):
+    config = {"name": "head", "output_dim": 2, "init": "uniform", "activation": "linear", "bias": True}
+    weights = {"head": {"head_W:0": numbers(3, 2), "head_b:0": numbers(2)}}
+    write_old(tmp_path / "old.h5", [{"class_name": "Dense", "config": config}], weights)
+
+    report = ramet.port(tmp_path / "old.h5", isolated=False)
+
+    assert "made without an input shape" in report.refusals[0].reason
+    assert "Input(shape=...)" in report.refusals[0].fix
+
+
 def test_initializer_of_prelu_in_keras_1_is_renamed(tmp_path):
     config = {"name": "prelu", "init": "zero", "batch_input_shape": [None, 4]}
     weights = {"prelu": {"prelu_alphas:0": numbers(4)}}

@@ -73,7 +73,10 @@ def modernize(layer: Layer, path: str, notes: Notes) -> None:
     if sizes:
         config["kernel_size"] = sizes
     if class_name == "Embedding":
-        config.pop("dropout", None)
+        if config.pop("dropout", None):
+            notes.add(
+                "left out", path, "dropout of whole rows, which Keras 3 does not have; it matters in training only"
+            )
         if "kernel_initializer" in config:
             config["embeddings_initializer"] = config.pop("kernel_initializer")
         if "kernel_regularizer" in config:

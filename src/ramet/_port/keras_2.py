@@ -339,11 +339,9 @@ class _Translation:
             found = ([None, *model.build_input_shape[1:]], "float32")
         if found is None:
             if is_root:
-                self._notes.refuse(
-                    "",
-                    "the Sequential model was saved before it was built, so the shape of its inputs is not known",
-                    "call the model once on data in Keras 2, and save it again.",
-                )
+                reason = "the Sequential model was made without an input shape, and the file does not contain any"
+                fix = "in Keras 2, put an Input(shape=...) before its layers, and save it again."
+                self._notes.refuse("", reason, fix)
             return
         shape, dtype = found
         name = f"{first.name}_input"
