@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ramet._port.draft import Model
 from ramet._port.notes import Notes
-from ramet._port.settings_table import has_class
+from ramet._port.settings_table import EXPORTED, has_class
 from ramet._port.variables import walk_layers
 
 _OPERATIONS = tuple(f"keras.src.ops.{each}" for each in ("numpy", "nn", "core", "math", "image", "linalg"))
@@ -15,6 +15,7 @@ def complete_model(model: Model, notes: Notes) -> None:
     for path, layer in walk_layers(model):
         if layer.module is not None or layer.model is not None:
             continue
+        layer.class_name = EXPORTED.get(layer.class_name, layer.class_name)
         operation = next((each for each in _OPERATIONS if has_class(f"{each}.{layer.class_name}")), None)
         # Some operations are called as layers are, such as Add. Only layers of these classes can be trained.
         if has_class(f"keras.layers.{layer.class_name}") and (operation is None or "trainable" in layer.config):

@@ -16,6 +16,7 @@ from ramet._files import ArraySpec, snake_case
 from ramet._port.conversions import conversion_of
 from ramet._port.draft import Layer, Model
 from ramet._port.notes import Notes
+from ramet._port.settings_table import EXPORTED, has_class
 from ramet._port.variables import Slot, all_slots, inner_layers, own_slots, saved_order, walk_layers
 from ramet._report import escape, joined
 
@@ -230,10 +231,16 @@ def _place_unknown(layer: Layer, weights: list[tuple[str, str]], specs: _Weights
     if layer.model is not None or inner_layers(layer):
         unknown = [(path, one) for path, one in _inside(layer) if one.model is None and own_slots(one) is None]
         for path, one in unknown:
+            if weights and _is_of_keras(one, notes):
+                _refuse_unknown(path, one, notes)
+                continue
             if not notes.allows(one.class_name):
                 continue  # refused for its class
             reason = f"its class {one.class_name!a} is not one of Keras, so its variables inside {layer.name!a} are not known"
             notes.refuse(path, reason, "save the nested model in a file of its own, and port that.")
+        return
+    if weights and _is_of_keras(layer, notes):
+        _refuse_unknown(layer.name, layer, notes)
         return
     if not notes.allows(layer.class_name):
         return  # refused for its class
@@ -245,6 +252,19 @@ def _place_unknown(layer: Layer, weights: list[tuple[str, str]], specs: _Weights
         source = Values((path,), specs[path].shape, specs[path].dtype)
         layer.arrays["", number] = source
         arrays.use(source, f"{layer.source}/{_variable_name(name)}")
+
+
+def _is_of_keras(layer: Layer, notes: Notes) -> bool:
+    name = EXPORTED.get(layer.class_name, layer.class_name)
+    return has_class(f"keras.layers.{name}") and not notes.allows(layer.class_name)
+
+
+def _refuse_unknown(path: str, layer: Layer, notes: Notes) -> None:
+    """Refuse a layer of Keras that is not among the rules: its weights would be lost, or in a wrong order."""
+    reason = f"the order in which HDF5 files keep the weights of {layer.class_name} is not known"
+    notes.refuse(
+        path, reason, "load the file with the version of Keras that wrote it, save it as .keras, and port that."
+    )
 
 
 def _inside(layer: Layer) -> list[tuple[str, Layer]]:

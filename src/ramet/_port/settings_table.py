@@ -5,6 +5,8 @@ from __future__ import annotations
 from ramet._port.releases import known_versions, release_of
 
 NEWEST = known_versions()[-1]
+# Classes that Keras exports under another name than their own, which is in HDF5 files.
+EXPORTED = {"GroupedQueryAttention": "GroupQueryAttention"}
 
 
 def has_class(name: str) -> bool:

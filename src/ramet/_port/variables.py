@@ -283,6 +283,11 @@ WITHOUT_VARIABLES = frozenset(
     Softmax SpatialDropout1D SpatialDropout2D SpatialDropout3D StackedRNNCells StochasticDepth Subtract
     TFOpLambda TensorFlowOpLayer ThresholdedReLU TimeDistributed UnitNormalization UpSampling1D
     UpSampling2D UpSampling3D Wrapper ZeroPadding1D ZeroPadding2D ZeroPadding3D
+    AdaptiveAveragePooling1D AdaptiveAveragePooling2D AdaptiveAveragePooling3D AdaptiveMaxPooling1D AdaptiveMaxPooling2D
+    AdaptiveMaxPooling3D AugMix AutoContrast ContrastLimitedAdaptiveHistogramEqualization CutMix Equalization
+    MaxNumBoundingBoxes MelSpectrogram MixUp RandAugment RandomColorDegeneration RandomColorJitter RandomElasticTransform
+    RandomErasing RandomGaussianBlur RandomGrayscale RandomHue RandomInvert RandomPerspective RandomPosterization
+    RandomSaturation RandomSharpness RandomShear Solarization
     """.split()  # noqa: SIM905  # a list of quoted names would be six times as long
 )
 
