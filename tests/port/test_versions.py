@@ -121,6 +121,51 @@ def test_ported_models_compute_the_same_in_an_older_release(release, saved, tmp_
         assert differs(found, wanted(name)) == "", name
 
 
+def windows():
+    """Yield layers with a window, by a name: sizes and strides with `padding="same"`, and what pads or averages."""
+    layers = keras.layers
+    for size, stride in [(1, 2), (2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (4, 2), (4, 3)]:
+        same = {"strides": stride, "padding": "same"}
+        yield f"conv {size} {stride}", layers.Conv2D(3, size, **same)
+        yield f"depthwise {size} {stride}", layers.DepthwiseConv2D(size, **same)
+        yield f"transposed {size} {stride}", layers.Conv2DTranspose(3, size, **same)
+        yield f"average {size} {stride}", layers.AveragePooling2D(size, **same)
+        yield f"maximum {size} {stride}", layers.MaxPooling2D(size, **same)
+    yield "padded", layers.Conv2DTranspose(3, 3, strides=2, padding="same", output_padding=1)
+    yield "not padded", layers.Conv2DTranspose(3, 3, strides=2, output_padding=0, padding="same")
+    yield "valid, not padded", layers.Conv2DTranspose(3, 3, strides=2, output_padding=0)
+    yield "valid", layers.Conv2DTranspose(3, 3, strides=2)
+
+
+@pytest.mark.slow
+def test_layers_that_a_release_computes_otherwise_on_torch_have_a_caution(tmp_path):
+    x = np.random.default_rng(0).normal(size=(2, 8, 8, 2)).astype("float32")
+    np.savez(tmp_path / "x.npz", input0=x)
+    expected = {}
+    for name, layer in windows():
+        model = keras.Sequential([keras.Input((8, 8, 2)), layer])
+        model.save(tmp_path / f"{name}.keras")
+        expected[name] = old_keras.answer(model, [x])[1]
+    for release in ("3.3.3", "3.8.0"):
+        old_keras.require(release)
+        folder = tmp_path / f"ported {release}"
+        target = versions.resolve_version(release)
+        reports = {name: port(tmp_path / f"{name}.keras", target, folder / f"{name}.keras") for name in expected}
+        # Releases before 3.11 do not take an output_padding of 0.
+        assert {name for name, report in reports.items() if report.refusals} == {"not padded"}
+        jobs = {
+            name: [str(folder / f"{name}.keras"), str(tmp_path / "x.npz")] for name in expected.keys() - {"not padded"}
+        }
+        answers = old_keras.load_all(release, jobs, tmp_path, keras.backend.backend())
+
+        different = {name for name in jobs if differs(answers[name].get("arrays", {}), expected[name])}
+        cautioned = {name for name, report in reports.items() if any("on torch" in note.text for note in report.notes)}
+        # For some sizes of images, it does not matter.
+        assert different <= (cautioned if keras.backend.backend() == "torch" else set())
+        common = {"conv 3 1", "conv 3 2", "depthwise 3 2", "maximum 2 2", "transposed 2 2", "transposed 4 2", "valid"}
+        assert cautioned.isdisjoint(common)
+
+
 # Settings, one by one.
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -69,16 +70,21 @@ def check_behavior(name: str, value: _Object, source: str, target: str, path: st
     for change in _TRAINING:
         if is_before(source, change.since) != is_before(target, change.since) and change.applies(name, value):
             notes.add("caution", path, f"in training, {change.what} in Keras {target}")
+    for change in _ON_TORCH:
+        if is_before(source, change.since) != is_before(target, change.since) and change.applies(name, value):
+            notes.add(
+                "caution", path, f"on torch, Keras {target} computes {change.what}; other backends compute the same"
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """Something that is trained in another way since a release, with the same results outside training.
+    """Something that is done in another way since a release in training, or on one backend.
 
     Attributes:
         since: The first release that does it as all later ones do.
         applies: Returns whether it concerns an object, from its full name and its JSON.
-        what: What is different, as a clause that precedes "in Keras 3.8".
+        what: What is different: "the steps of Muon are scaled otherwise", or for a backend "other values".
     """
 
     since: str
@@ -94,6 +100,54 @@ _TRAINING = (
     # It is divided by the size of the batch since then.
     _Change("3.14", _regularizes_outputs, "the penalty of its outputs is scaled otherwise"),
     _Change("3.13", lambda name, _: name == "keras.optimizers.Muon", "the steps of Muon are scaled otherwise"),
+)
+
+_TRANSPOSED_NAME = re.compile(r"keras\.layers\.Conv[123]DTranspose")
+_STRIDED_NAME = re.compile(r"keras\.layers\.((Depthwise|Separable)?Conv[123]D|(Average|Max)Pooling[123]D)")
+_AVERAGE_NAME = re.compile(r"keras\.layers\.AveragePooling[123]D")
+
+
+def _sizes_and_strides(value: _Object) -> list[tuple[int, int]]:
+    """Return the size of the window and the stride for each axis of a layer with `padding="same"`; nothing for others."""
+    config = value["config"]
+    size = config.get("kernel_size", config.get("pool_size"))
+    strides = config.get("strides") if config.get("strides") is not None else size
+    if config.get("padding") != "same" or not isinstance(size, list) or not isinstance(strides, list):
+        return []
+    pairs = zip(size, strides, strict=False)
+    return [pair for pair in pairs if type(pair[0]) is int and type(pair[1]) is int]
+
+
+def _pads_transposed(name: str, value: _Object) -> bool:
+    if _TRANSPOSED_NAME.fullmatch(name) is None:
+        return False
+    padding = value["config"].get("output_padding")
+    if padding is not None:
+        is_padded = any(padding) if isinstance(padding, list) else bool(padding)
+        return is_padded and any(size > 1 for size, _ in _sizes_and_strides(value))
+    return any(size > stride and (size - stride) % 2 for size, stride in _sizes_and_strides(value))
+
+
+def _skips_inputs(name: str, value: _Object) -> bool:
+    is_strided = _STRIDED_NAME.fullmatch(name) is not None
+    return is_strided and any(stride > size for size, stride in _sizes_and_strides(value))
+
+
+def _averages_edges(name: str, value: _Object) -> bool:
+    return _AVERAGE_NAME.fullmatch(name) is not None and any(size > 1 for size, _ in _sizes_and_strides(value))
+
+
+def _pads_images(name: str, value: _Object) -> bool:
+    return name == "keras.layers.Resizing" and value["config"].get("pad_to_aspect_ratio") is True
+
+
+# Measured: each release on torch, compared with the next one and with the other backends.
+_ON_TORCH = (
+    _Change("3.15", _pads_transposed, "other values with padding='same', or another shape"),
+    _Change("3.15", lambda name, _: name == "keras.src.ops.numpy.Median", "the median of an even count otherwise"),
+    _Change("3.15", _pads_images, "other values outside the image"),
+    _Change("3.9", _skips_inputs, "other values where strides are larger than the window"),
+    _Change("3.5", _averages_edges, "other averages at the edges, or another shape"),
 )
 
 
@@ -305,6 +359,26 @@ _LIMITS = (
 _TRANSPOSED = _layers("Conv1DTranspose Conv2DTranspose Conv3DTranspose")
 
 
+def _join_output_padding(config: _Object, target: str, path: str, notes: Notes) -> None:
+    """Write the output padding of a transposed convolution as one number, which is not 0, as before Keras 3.11."""
+    padding = config["output_padding"]
+    values = {padding} if type(padding) is int else set(padding) if isinstance(padding, list) else set()
+    windows = zip(_list(config.get("kernel_size")), _list(config.get("strides")), strict=False)
+    if values == {0} and config.get("padding") == "valid" and all(size >= stride for size, stride in windows):
+        config["output_padding"] = None
+        notes.add("rewritten", path, "output_padding=None, which means 0 for these sizes")
+    elif len(values) == 1 and values != {0}:
+        config["output_padding"] = values.pop()
+        notes.add("rewritten", path, "output_padding is one number")
+    else:
+        reason = f"Keras {target} needs the same output_padding for all axes, and not 0"
+        notes.refuse(path, reason, "port for Keras 3.11 or newer, or change the layer.")
+
+
+def _list(value: Json) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def adapt_to_loader(name: str, value: _Object, target: str, path: str, notes: Notes) -> None:
     """Rewrite what the loader of the target cannot read, although it has the class and its settings."""
     config: dict[str, Any] = value["config"]
@@ -324,13 +398,8 @@ def adapt_to_loader(name: str, value: _Object, target: str, path: str, notes: No
             notes.refuse(path, reason, "port for Keras 3.14 or newer, or use keras.ops.conv.")
     elif name == "keras.layers.Softmax" and is_before(target, "3.10") and _masks(value):
         notes.add("caution", path, f"where its mask removes everything, the result is zero, but not in Keras {target}")
-    elif name in _TRANSPOSED and is_before(target, "3.11") and isinstance(config.get("output_padding"), list):
-        if len(set(config["output_padding"])) == 1:
-            config["output_padding"] = config["output_padding"][0]
-            notes.add("rewritten", path, "output_padding is one number")
-        else:
-            reason = f"Keras {target} needs the same output_padding for all axes"
-            notes.refuse(path, reason, "port for Keras 3.11 or newer, or change the layer.")
+    elif name in _TRANSPOSED and is_before(target, "3.11") and config.get("output_padding") is not None:
+        _join_output_padding(config, target, path, notes)
     elif name == "keras.layers.Normalization" and is_before(target, "3.8"):
         _repeat_statistics(config, value.get("build_config"), target, path, notes)
     elif name == "keras.layers.Dot" and is_before(target, "3.4") and value.pop("build_config", None) is not None:
