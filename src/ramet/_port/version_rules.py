@@ -382,6 +382,9 @@ def _list(value: Json) -> list[Any]:
 def adapt_to_loader(name: str, value: _Object, target: str, path: str, notes: Notes) -> None:
     """Rewrite what the loader of the target cannot read, although it has the class and its settings."""
     config: dict[str, Any] = value["config"]
+    if name.startswith("keras.src.ops.image.") and is_before(target, "3.4") and config.get("data_format", "") is None:
+        config["data_format"] = "channels_last"
+        notes.add("rewritten", path, "data_format='channels_last', which None means")
     if name.startswith("keras.losses.") and is_before(target, "3.7"):
         _replace_reduction(name, config, target, path, notes)
     elif name == "keras.src.ops.math.Logsumexp" and is_before(target, "3.11") and type(config.get("axis")) is int:
