@@ -25,7 +25,7 @@ def load(
 
     The file is ported to the running Keras in a temporary folder (`ramet.port`), and loaded with Keras' safe mode. Code in
     the file never runs. A model that was compiled is compiled again, unless its optimizer, loss or metrics have no
-    counterpart; then a warning says so. The state of the optimizer is restored where Keras 3 keeps the same numbers.
+    counterpart; then a warning says so. The state of the optimizer is restored, too, unless Keras 3 stores it differently.
 
     Args:
         path: A `.keras` or `.h5` file, the JSON of a model, or a SavedModel of Keras.

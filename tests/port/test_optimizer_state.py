@@ -143,7 +143,7 @@ def test_rmsprop_that_takes_other_steps_in_keras_3_is_noted(trained, tmp_path):
     assert "in training, RMSprop of Keras 3 adds epsilon inside the square root" in str(report)
 
 
-@pytest.mark.parametrize("change", ["missing", "another shape", "one too many"])
+@pytest.mark.parametrize("change", ["missing", "another shape", "one too many", "iterations of another shape"])
 def test_state_that_does_not_fit_the_model_is_left_out_with_a_note(change, trained, tmp_path):
     path = tmp_path / "old.h5"
     path.write_bytes((trained / "Adam.h5").read_bytes())
@@ -155,6 +155,9 @@ def test_state_that_does_not_fit_the_model_is_left_out_with_a_note(change, train
         if change == "another shape":
             del group["Adam/m/z/kernel:0"]
             group["Adam/m/z/kernel:0"] = np.zeros((3, 4), "float32")
+        if change == "iterations of another shape":
+            del group["iteration:0"]
+            group["iteration:0"] = np.zeros(1, "int64")
         if change == "one too many":
             group["Adam/m/gone/kernel:0"] = np.zeros((3, 4), "float32")
             names.append("Adam/m/gone/kernel:0")
@@ -184,3 +187,23 @@ def test_h5_file_of_keras_3_keeps_its_optimizer(optimizer, tmp_path):
     restored = keras.models.load_model(tmp_path / "new.keras").optimizer.variables
     for found, expected in zip(restored, model.optimizer.variables, strict=True):
         np.testing.assert_array_equal(keras.ops.convert_to_numpy(found), keras.ops.convert_to_numpy(expected))
+
+
+def test_state_of_other_weights_in_an_h5_file_of_keras_3_is_left_out(tmp_path):
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, name="head")])
+    model.compile("adam", "mse")
+    model.fit(X, Y, verbose=0)
+    model.save(tmp_path / "old.h5")
+    with h5py.File(tmp_path / "old.h5", "r+") as file:
+        group = file["optimizer_weights"]
+        name = next(one for one in group.attrs["weight_names"] if "kernel_momentum" in str(one))
+        del group[name]
+        group[name] = np.zeros((3, 1), "float32")
+
+    report = port(tmp_path / "old.h5", tmp_path / "new.keras")
+
+    assert left_out(report) == [
+        "the state of the optimizer, which starts again when training goes on: it belongs to other weights"
+    ]
+    with pytest.warns(UserWarning, match="Skipping variable loading for optimizer"):
+        keras.models.load_model(tmp_path / "new.keras")

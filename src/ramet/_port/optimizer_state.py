@@ -7,7 +7,7 @@ under their names in `.h5` files and in the order of its own layers in archives.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -43,7 +43,10 @@ _FORMER = {
 }
 # Settings that some releases keep as variables; the config has them, too.
 _SETTINGS = frozenset({"beta_1", "beta_2", "decay", "learning_rate", "momentum", "rho"})
+# Settings with which an optimizer keeps more for every weight.
+_MORE = ("use_ema", "gradient_accumulation_steps")
 _ITERATIONS = frozenset({"iteration", "iterations", "iter"})
+_ITERATIONS_KEY: _Key = ("iterations", ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,39 +114,46 @@ def state_of_keras_2(
         raise UnknownStateError(f"{name} keeps it differently in Keras 3")
     if any(values.convert is not None for values in after):
         raise UnknownStateError("some weights of the model are converted")
-    if any(settings.get(key) for key in ("use_ema", "gradient_accumulation_steps")):
+    if any(settings.get(key) for key in _MORE):
         raise UnknownStateError("it contains averages of the weights")
-    kinds = [kinds for kinds, setting in _KINDS[name] if setting is None or settings.get(setting)]
-    named = weights.variables is not None
+    kinds = _kinds(name, settings)
     rates = _settings_among(weights, specs)
     weights = weights.without(rates)
-    found = _by_name(weights, name, kinds, after) if named else _by_order(weights, kinds, before)
-    state = _state(settings, found["iterations", ()])
-    for together in kinds:
-        for values in after:
-            for kind in together:
-                path = found[kind, values.paths]
-                if specs[path].shape != values.shape:
-                    raise UnknownStateError("it belongs to other weights")
-                state.append(Values((path,), specs[path].shape, specs[path].dtype))
-    if len({path for values in state for path in values.paths}) != len(weights.paths):
+    is_numbered = weights.variables is None
+    found = _by_order(weights, kinds, before) if is_numbered else _by_name(weights, name, kinds, after)
+    keys = [_ITERATIONS_KEY, *((kind, values.paths) for kind, values in _in_order(kinds, after))]
+    paths = [found[key] for key in keys]
+    if [specs[path].shape for path in paths] != [(), *(values.shape for _, values in _in_order(kinds, after))]:
+        raise UnknownStateError("it belongs to other weights")
+    if len(set(paths)) != len(weights.paths):
         raise UnknownStateError("it has more variables than in Keras 3")
     for path in rates:
         arrays.leave_out(path, "a setting of the optimizer, which is in its config")
+    state = [Values((path,), specs[path].shape, specs[path].dtype) for path in paths]
+    rate = settings.get("learning_rate")
+    if isinstance(rate, int | float):
+        # Keras 3 keeps it behind the count of iterations, unless it is a schedule.
+        state.insert(1, Values((), (), "float32", lambda: _float32(rate), "from the settings"))
     return _numbered(state, arrays)
 
 
 def state_of_keras_3(
-    weights: OptimizerWeights, optimizer: Json, specs: Mapping[str, ArraySpec], arrays: Arrays
+    weights: OptimizerWeights, optimizer: Json, model: Model, specs: Mapping[str, ArraySpec], arrays: Arrays
 ) -> dict[str, Values]:
     """Return the variables of an optimizer in an `.h5` file of Keras 3, whose order is that of an archive.
 
     The arguments and errors are those of `state_of_keras_2`.
     """
-    name, _ = _class_and_settings(optimizer)
+    name, settings = _class_and_settings(optimizer)
     if name in ("LossScaleOptimizer", "Nadam"):
         # An archive has a group for the optimizer inside, and before Keras 3.10 another order for Nadam.
         raise UnknownStateError(f"{name} keeps it differently in archives")
+    if name in _KINDS and not any(settings.get(key) for key in _MORE):
+        # Keras does not load a model at all if the state has other shapes than its weights.
+        expected = [values.shape for _, values in _in_order(_kinds(name, settings), trained_weights(model))]
+        rates = 0 if isinstance(settings.get("learning_rate"), dict) else 1
+        if [specs[path].shape for path in weights.paths] != [(), *[()] * rates, *expected]:
+            raise UnknownStateError("it belongs to other weights")
     return _numbered([Values((path,), specs[path].shape, specs[path].dtype) for path in weights.paths], arrays)
 
 
@@ -154,19 +164,22 @@ def _class_and_settings(optimizer: Json) -> tuple[str, dict[str, Any]]:
     return str(optimizer.get("class_name")), config
 
 
-def _state(settings: dict[str, Any], iterations: str) -> list[Values]:
-    """Return the first variables: the count of iterations, and the learning rate if it is a number."""
-    state = [Values((iterations,), (), "int64")]
-    rate = settings.get("learning_rate")
-    if isinstance(rate, int | float):
+def _kinds(name: str, settings: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    return [kinds for kinds, setting in _KINDS[name] if setting is None or settings.get(setting)]
 
-        def learning_rate() -> Any:
-            import numpy as np
 
-            return np.asarray(rate, "float32")
+def _in_order(kinds: list[tuple[str, ...]], weights: list[Values]) -> Iterator[tuple[str, Values]]:
+    """Yield what an optimizer keeps, with the weight it belongs to, in the order in which it keeps it."""
+    for together in kinds:
+        for values in weights:
+            for kind in together:
+                yield kind, values
 
-        state.append(Values((), (), "float32", learning_rate, "from the settings"))
-    return state
+
+def _float32(value: float) -> Any:
+    import numpy as np
+
+    return np.asarray(value, "float32")
 
 
 def _settings_among(weights: OptimizerWeights, specs: Mapping[str, ArraySpec]) -> set[str]:
@@ -194,31 +207,38 @@ def _by_name(
 ) -> dict[_Key, str]:
     """Find the variables by their names: `Adam/m/dense/kernel:0`, before Keras 2.11 `Adam/dense/kernel/m:0`."""
     variables = weights.variables or {}
-    names = [variables.get(values.paths[0], "").partition(":")[0] for values in after]
-    if len(set(names)) != len(names) or "" in names:
+    names = {values.paths: variables.get(values.paths[0], "").partition(":")[0] for values in after}
+    if len(set(names.values())) != len(after) or "" in names.values():
         raise UnknownStateError("some weights of the model have the same name")
-    paths = {name.partition(":")[0]: path for name, path in zip(weights.names, weights.paths, strict=True)}
-    iterations = [path for name, path in paths.items() if _last(name) in _ITERATIONS]
+    iterations: list[str] = []
+    # The paths by variable and kind, as the name of either age would be read. There may be a scope before the optimizer:
+    # `training/Adam/dense/kernel/m:0`.
+    new: dict[tuple[str, str], set[str]] = {}
+    former: dict[tuple[str, str], set[str]] = {}
+    for name, path in zip(weights.names, weights.paths, strict=True):
+        if _last(name) in _ITERATIONS:
+            iterations.append(path)
+        for scopes in (1, 2):
+            parts = name.partition(":")[0].split("/")[scopes:]
+            if len(parts) > 1:
+                new.setdefault(("/".join(parts[1:]), parts[0]), set()).add(path)
+                former.setdefault(("/".join(parts[:-1]), parts[-1]), set()).add(path)
     if len(iterations) != 1:
         raise UnknownStateError("the count of its iterations is missing")
-    found: dict[_Key, str] = {("iterations", ()): iterations[0]}
-    prefixes = {name.partition("/")[0] for name in paths} | {"/".join(name.split("/")[:2]) for name in paths}
-    for values, name in zip(after, names, strict=True):
-        for kind in (kind for together in kinds for kind in together):
-            former = _FORMER.get((optimizer, kind), kind)
-            wanted = [f"{prefix}/{kind}/{name}" for prefix in prefixes]
-            wanted += [f"{prefix}/{name}/{former}" for prefix in prefixes]
-            matching = [paths[one] for one in wanted if one in paths]
-            if len(matching) != 1:
-                raise UnknownStateError(f"{kind!a} of {name!a} is missing")
-            found[kind, values.paths] = matching[0]
+    found = {_ITERATIONS_KEY: iterations[0]}
+    for kind, values in _in_order(kinds, after):
+        name = names[values.paths]
+        former_kind = _FORMER.get((optimizer, kind), kind)
+        matching = new.get((name, kind), set()) | former.get((name, former_kind), set())
+        if len(matching) != 1:
+            raise UnknownStateError(f"{kind!a} of {name!a} is missing")
+        found[kind, values.paths] = matching.pop()
     return found
 
 
 def _by_order(weights: OptimizerWeights, kinds: list[tuple[str, ...]], before: list[Values]) -> dict[_Key, str]:
     """Find the variables of an archive, which numbers them: first the iterations, then in the order of the weights."""
-    keys: list[_Key] = [("iterations", ())]
-    keys += [(kind, values.paths) for together in kinds for values in before for kind in together]
+    keys = [_ITERATIONS_KEY, *((kind, values.paths) for kind, values in _in_order(kinds, before))]
     if len(keys) != len(weights.paths) or len(set(keys)) != len(keys):
         raise UnknownStateError("it has other variables than in Keras 3")
     return dict(zip(keys, weights.paths, strict=True))

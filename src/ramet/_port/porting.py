@@ -505,7 +505,7 @@ def _optimizer_state(
         if not isinstance(compiled, dict) or wanted == TF_KERAS or not source.optimizer.paths:
             raise UnknownStateError("the target has no place for it")
         if before is None:
-            return state_of_keras_3(source.optimizer, compiled["optimizer"], source.arrays, arrays)
+            return state_of_keras_3(source.optimizer, compiled["optimizer"], model, source.arrays, arrays)
         after = trained_weights(model)
         if isinstance(before, UnknownStateError):
             raise before

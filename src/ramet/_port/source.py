@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 _OPTIMIZER = "optimizer_weights"
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
 _VERSION = re.compile(r"[\w.+-]{1,40}", re.ASCII)
 Generation: TypeAlias = Literal["Keras 1", "Keras 2", "Keras 3"]
 
@@ -187,7 +188,7 @@ def _groups(listing: Listing) -> frozenset[str]:
 
 
 def _numbered_optimizer(listing: Listing) -> OptimizerWeights:
-    found = {int(key): path for key, path, _ in WeightTree(listing).arrays("optimizer") if key.isdecimal()}
+    found = {int(key): path for key, path, _ in WeightTree(listing).arrays("optimizer") if _NUMBER.fullmatch(key)}
     return OptimizerWeights(tuple(found[number] for number in sorted(found)))
 
 
