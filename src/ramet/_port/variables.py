@@ -53,7 +53,8 @@ def own_slots(layer: Layer, owners: tuple[str, ...] = (), *, trainable: bool = T
         owners: The names of the layers around it.
         trainable: Whether all layers around it are trainable.
     """
-    found = _variables(layer.class_name, layer.config)
+    is_operation = layer.module is not None and layer.module.startswith("keras.src.ops.")
+    found = [] if is_operation else _variables(layer.class_name, layer.config)
     if found is None:
         return None
     trainable = trainable and layer.config.get("trainable") is not False
