@@ -498,10 +498,11 @@ def test_unsafe_file_is_refused_before_anything_else(ramet, tmp_path):
 def test_current_file_is_copied(ramet, tmp_path):
     archive(tmp_path / "new.keras")
 
+    bare = ramet("port", "new.keras", "--to", "3.15")
     plan = ramet("port", "new.keras", "--plan", "--to", "3.15")
     done = ramet("port", "new.keras", "copy.keras", "--to", "3.15")
 
-    for one in (plan, done):
+    for one in (bare, plan, done):
         assert (one.code, one.err) == (0, "")
         assert one.out.startswith("new.keras (Keras 3.15.1) to Keras 3.15: already current")
     assert "already current, copied to 'copy.keras'" in done.out

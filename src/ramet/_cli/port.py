@@ -79,9 +79,15 @@ def _run(options: argparse.Namespace) -> int:
     custom, functions = _custom(options)
     if options.into is not None:
         return _port_many(pairs, options, custom, functions)
+    source, target = pairs[0]
     with ProgressBar(2) as progress:
-        progress.step(f"porting {pairs[0][0]}")
-        report = _port_one(*pairs[0], options, custom, functions)
+        progress.step(f"porting {source}")
+        report = _port_one(source, target, options, custom, functions)
+    if target is None and not options.plan and not report.is_current:
+        raise ArgumentError(
+            "Cannot port the model: the output file is missing.",
+            fix=f"name it, ramet port {escape(str(source))} new{_extension(options)}, or add --plan.",
+        )
     if options.json:
         print_result(report.to_json())
     else:
@@ -116,13 +122,12 @@ def _pairs(options: argparse.Namespace) -> list[tuple[Path, Path | None]]:
             raise ArgumentError(
                 "Cannot use --weights with --into: it applies to a single model.", fix="port that model alone."
             )
-        extension = ".h5" if options.to == "tf_keras" else ".keras"
         if options.into.exists() and not options.into.is_dir():
             raise ArgumentError(
                 f"Cannot port files into '{escape(str(options.into))}': it is not a folder.",
                 fix="pass the path of a folder, which is created if it does not exist.",
             )
-        names = [Path(f"{file.stem}{extension}") for file in files]
+        names = [Path(f"{file.stem}{_extension(options)}") for file in files]
         if len(set(names)) < len(names):
             # Many files are called model.h5: keep the folders that tell them apart.
             parents = [file.absolute().parent for file in files]
@@ -136,16 +141,16 @@ def _pairs(options: argparse.Namespace) -> list[tuple[Path, Path | None]]:
                 fix="port them into different folders.",
             )
         return list(zip(files, targets, strict=True))
-    if len(files) == 1 and options.plan:
-        return [(files[0], None)]
-    if len(files) == 2:
-        return [(files[0], None if options.plan else files[1])]
-    if len(files) == 1:
+    if len(files) > 2:
         raise ArgumentError(
-            "Cannot port the model: the output file is missing.",
-            fix=f"name it, ramet port {escape(str(files[0]))} new.keras, or add --plan.",
+            f"Cannot port {count(len(files), 'file')} at once without a folder.", fix="add --into FOLDER."
         )
-    raise ArgumentError(f"Cannot port {count(len(files), 'file')} at once without a folder.", fix="add --into FOLDER.")
+    # Without a target, the report of a file that is current says so.
+    return [(files[0], None if options.plan or len(files) == 1 else files[1])]
+
+
+def _extension(options: argparse.Namespace) -> str:
+    return ".h5" if options.to == "tf_keras" else ".keras"
 
 
 def _custom(options: argparse.Namespace) -> tuple[list[str], dict[str, str]]:
