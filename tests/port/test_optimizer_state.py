@@ -210,3 +210,16 @@ def test_state_of_other_weights_in_an_h5_file_of_keras_3_is_left_out(tmp_path):
     ]
     with pytest.warns(UserWarning, match="Skipping variable loading for optimizer"):
         keras.models.load_model(tmp_path / "new.keras")
+
+
+def test_arrays_that_the_target_does_not_get_are_left_out(tmp_path):
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dropout(0.5), keras.layers.Dense(1, name="head")])
+    model.compile(keras.optimizers.Lamb(), "mse")
+    model.fit(X, Y, verbose=0)
+    model.save(tmp_path / "new.keras")
+
+    # Neither has this optimizer.
+    for target, to in (("old.h5", "tf_keras"), ("old.keras", "3.4")):
+        report = port(tmp_path / "new.keras", tmp_path / target, to=to)
+        used = {path for path, (fate, _) in report.arrays.items() if fate == "used" and "seed_generator" not in path}
+        assert used == {"layers/dense/vars/0", "layers/dense/vars/1"}

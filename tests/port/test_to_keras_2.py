@@ -15,7 +15,7 @@ from keras import layers, ops
 
 from ramet._files.model_file import open_model_file
 from ramet._port.notes import Notes
-from ramet._port.placement import Values
+from ramet._port.placement import Arrays, Values
 from ramet._port.releases import known_versions, release_of
 from ramet._port.settings import hard_sigmoid
 from ramet._port.to_keras_2 import keras_2_compile, keras_2_config, write_keras_2_archive, write_keras_2_h5
@@ -839,11 +839,11 @@ def test_weights_without_a_place_are_refused(tmp_path):
     notes = Notes()
     draft, _ = keras_2_config(json.loads(model.to_json()), notes)
     kernel = "layers/dense/vars/0"
-    check_weights(draft, {kernel: Values((kernel,), (5, 2), "float32")}, notes)
+    check_weights(draft, {kernel: Values((kernel,), (5, 2), "float32")}, Arrays(), notes)
     assert "no weights for its bias" in str(notes.refusals[0])
     notes = Notes()
     paths = [kernel, "layers/dense/vars/1", "layers/dense/vars/2"]
-    check_weights(draft, {path: Values((path,), (), "float32") for path in paths}, notes)
+    check_weights(draft, {path: Values((path,), (), "float32") for path in paths}, Arrays(), notes)
     assert "no layer of the model needs" in str(notes.refusals[0])
 
 

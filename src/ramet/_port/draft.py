@@ -23,6 +23,10 @@ class Tensor:
     output: int = 0
 
 
+KERAS_PACKAGES = ("keras", "tf_keras", "tensorflow")
+_REGISTERED_BY_KERAS = frozenset({"Custom>CustomScaleLayer"})
+
+
 @dataclass(slots=True)
 class Call:
     """One call of a layer, with its arguments by position and by name."""
@@ -63,9 +67,20 @@ class Layer:
     build_config: Any = None
     model: Model | None = None
     source: str = ""
-    arrays: dict[tuple[str, int], Any] = field(default_factory=dict)
+    arrays: dict[tuple[str, int | str], Any] = field(default_factory=dict)
     backward: Layer | None = None
     specs: dict[Tensor, tuple[Any, str | None]] = field(default_factory=dict)
+
+    @property
+    def is_of_keras(self) -> bool:
+        """True for a class of Keras, even if a class of the user has the same name.
+
+        Before Keras 2.12, files name no modules; but a class that was registered has a package: `Custom>Name`.
+        """
+        name = self.registered_name or self.class_name
+        if ">" in name:
+            return name in _REGISTERED_BY_KERAS
+        return self.registered_name is None if self.module is None else self.module.split(".")[0] in KERAS_PACKAGES
 
 
 @dataclass(slots=True)

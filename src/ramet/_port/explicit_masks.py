@@ -391,5 +391,5 @@ def _uses_mask(layer: Layer) -> bool:
     return (
         layer.class_name in RECURRENT | ATTENTION
         or layer.class_name in ("Bidirectional", "GlobalAveragePooling1D")
-        or not (layer.module or "keras.").startswith("keras.")
+        or not layer.is_of_keras
     )

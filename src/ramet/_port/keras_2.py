@@ -676,6 +676,8 @@ def _is_none(value: Argument) -> bool:
 def _specs_of(layer: Layer, args: list[Argument], kwargs: dict[str, Argument]) -> list[Spec] | None:
     """Return the shapes and dtypes of the outputs of a call, also of a nested model."""
     if layer.model is None:
+        if not layer.is_of_keras:
+            return None
         config = {key: write_layer(value) if isinstance(value, Layer) else value for key, value in layer.config.items()}
         return output_specs(layer.class_name, config, args, kwargs)
     model = layer.model

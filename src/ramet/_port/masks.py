@@ -44,8 +44,6 @@ _MAY_CHANGE_NOTHING = frozenset(
 _OPERATION_CLASSES = frozenset(
     {"TFOpLambda", "SlicingOpLambda", "ClassMethod", "InstanceMethod", "InstanceProperty", "TensorFlowOpLayer"}
 )
-# Layers without a mask at their output, whatever their inputs have.
-_NO_MASK = frozenset({"Dot", "GlobalAveragePooling1D", "Lambda"})
 
 MaskKind: TypeAlias = Literal[
     "not equal", "any not equal", "all", "either", "joined", "any", "tensor", "input", "own", "unknown"
@@ -222,6 +220,10 @@ class Follower:
         source = first_argument(call)
         if layer.model is not None:
             return self._nested(layer, call, flat, output)
+        if not layer.is_of_keras:
+            # Whatever a class of the user does, it does it in both generations.
+            known = tuple(mask for mask in flat if mask)
+            return [Mask("own", output, None, known, self.path)] if known else []
         if name == "Embedding" and config.get("mask_zero") and isinstance(source, Tensor):
             return [Mask("not equal", source, 0)]
         if name == "Masking" and isinstance(source, Tensor):
@@ -246,10 +248,7 @@ class Follower:
             return [self._concatenated(layer, source, flat)]
         if name in _PASS_ON or (name in _PASS_ON_IN_KERAS_3 and self.generation == 3):
             return list(flat)
-        if layer.module is None or layer.module.startswith("keras.") or name in _NO_MASK:
-            return []
-        # A class of the user: whatever it does, it does it in both generations.
-        return [Mask("own", output, None, tuple(mask for mask in flat if mask), self.path)]
+        return []
 
     def _nested(self, layer: Layer, call: Call, given: Masks, output: Tensor) -> Masks:
         """Return the masks of the outputs of a nested model, computed from the tensors around it if possible."""

@@ -429,10 +429,7 @@ def _place_group(
             continue
         slots = own_slots(one)
         if slots is None:
-            for number, (_, array) in enumerate(find(path)):
-                source = Values((array,), specs[array].shape, specs[array].dtype)
-                one.arrays["", number] = source
-                arrays.use(source, f"{one.source}/{number}")
+            _place_own_class(one, path, specs, arrays)
         for slot in slots or ():
             where = f"{path}/{_OLD_GROUPS.get(slot.group, slot.group)}" if slot.group else path
             entries = dict(find(where))
@@ -457,7 +454,28 @@ def _place_group(
     return nested
 
 
-def saved_key(layer: Layer, number: int) -> str:
+def _place_own_class(layer: Layer, group: str, specs: _Weights, arrays: Arrays) -> None:
+    """Place the variables of a class of the user, and of the layers that it holds in its attributes.
+
+    Keras 3 names their groups after the same attributes. Only those inside MultiHeadAttention have other names.
+    """
+    found = [path.removeprefix(f"{group}/") for path in specs if path.startswith(f"{group}/")]
+    groups = {path.rpartition("/")[0].removesuffix("vars").rstrip("/") for path in found}
+    renamed = {
+        f"{base}{old}": f"{base}{new}"
+        for base in {one.removesuffix(_OLD_GROUPS["query_dense"]) for one in groups}
+        if all(f"{base}{old}" in groups for old in _OLD_GROUPS.values())
+        for new, old in _OLD_GROUPS.items()
+    }
+    for path in found:
+        where, _, key = path.rpartition("/")
+        inner = where.removesuffix("vars").rstrip("/")
+        source = Values((f"{group}/{path}",), specs[f"{group}/{path}"].shape, specs[f"{group}/{path}"].dtype)
+        layer.arrays[renamed.get(inner, inner), key] = source
+        arrays.use(source, f"{layer.source}/{path}")
+
+
+def saved_key(layer: Layer, number: int | str) -> str:
     """Return the name of a variable of a layer in its group; Keras numbers nearly all."""
     if layer.class_name == "SpectralNormalization":
         return "1"  # the first is the kernel of the layer inside
@@ -470,19 +488,37 @@ _OLD_LAYERS = "_layer_checkpoint_dependencies"
 _OLD_GROUPS = {f"{part}_dense": f"_{part}_dense" for part in ("key", "output", "query", "value")}
 
 
-def account_for(paths: Iterable[str], arrays: Arrays, model: Model) -> None:
-    """Name the conversions of all arrays of the source, and give every array that nothing uses a reason."""
+# State that a file may have besides the weights of layers, with the reason to leave it out.
+_OTHER_STATE = (
+    (re.compile(r"optimizer(_weights)?/"), "state of the optimizer"),
+    (re.compile(r"metrics|(.*/)?(compile_metrics|_metrics|loss_tracker)/"), "state of a metric"),
+    (re.compile(r"(.*/)?_?(seed|random)_generator(_\d+)?/"), "state of a random generator"),
+)
+
+
+def account_for(paths: Iterable[str], arrays: Arrays, model: Model, notes: Notes) -> None:
+    """Name the conversions of all arrays of the source, and give every array that nothing uses a reason.
+
+    An array that belongs to nothing known is a reason to refuse the file: the model would compute without it.
+    """
     sources = {path: one for _, layer in walk_layers(model) for one in layer.arrays.values() for path in one.paths}
+    unknown = []
     for path in paths:
         what, detail = arrays.fates.get(path, ("", ""))
-        if what == "left out":
-            continue
         if path in sources:
             if what == "used" and sources[path].how:
                 arrays.fates[path] = ("converted", f"{detail}, {sources[path].how}")
-        elif path.startswith(("optimizer/", "optimizer_weights/")):
-            arrays.leave_out(path, "state of the optimizer")
-        elif path.startswith("metrics"):
-            arrays.leave_out(path, "state of a metric")
-        else:
-            arrays.leave_out(path, "no variable of the model")
+            continue
+        if what == "used":
+            arrays.leave_out(path, "its layer does not contribute to the outputs")
+        if what:
+            continue
+        reason = next((text for pattern, text in _OTHER_STATE if pattern.match(path)), None)
+        if reason is None:
+            unknown.append(path)
+        arrays.leave_out(path, reason or "no variable of the model")
+    if unknown and not notes.refusals:
+        reason = (
+            f"the file has weights that no layer of the model needs: {joined([escape(path) for path in unknown], 3)}"
+        )
+        notes.refuse("", reason, "use the weights that were saved with this model.")

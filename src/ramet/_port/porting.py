@@ -158,6 +158,7 @@ def plan_port(
                 _check_functions(opened, notes)
             if not notes.refusals:
                 _check_result(made, notes, wanted)
+                _leave_out_optimizer(made)
         report = PortReport(
             str(given),
             None if written is None else str(written),
@@ -374,6 +375,14 @@ def _check_result(made: _Prepared, notes: Notes, wanted: str) -> None:
             notes.refuse(one.path, reason, "if it is yours, pass the module that defines it: --import my_layers.")
 
 
+def _leave_out_optimizer(made: _Prepared) -> None:
+    """Account for the state of the optimizer of a model that is not compiled in the target."""
+    if made.config.get("compile_config") is None and not made.is_current:
+        for path, (what, _) in made.arrays.fates.items():
+            if what != "left out" and path.startswith(("optimizer/", "optimizer_weights/")):
+                made.arrays.leave_out(path, "state of the optimizer")
+
+
 @dataclass
 class _Prepared:
     """A port that only has to be written.
@@ -459,7 +468,7 @@ def _from_keras_2(source: SourceFile, wanted: str, notes: Notes) -> _Prepared:
     model = read_model(map_objects(source.config, _untupled))
     modernize_model(model, notes, is_keras_1=source.generation == "Keras 1")
     source.place(model, arrays, notes)
-    members = place_vocabularies(model, source, notes)
+    members = place_vocabularies(model, source, arrays, notes)
     before = _trained(model)
     translate_model(model, notes)
     if wanted != TF_KERAS and is_before(wanted, "3.10"):
@@ -470,7 +479,7 @@ def _from_keras_2(source: SourceFile, wanted: str, notes: Notes) -> _Prepared:
     config: dict[str, Json] = {} if notes.refusals else write_model(model)
     if training is not None and not notes.refusals:
         config["compile_config"] = training
-    account_for(source.arrays, arrays, model)
+    account_for(source.arrays, arrays, model, notes)
     state = _optimizer_state(source, model, config, arrays, notes, before=before, wanted=wanted)
     if wanted == TF_KERAS:
         return _tf_keras_target(config, target_arrays(model), source.read, arrays, notes)
@@ -576,7 +585,7 @@ def _from_keras_3(source: SourceFile, wanted: str, notes: Notes, given: dict[str
         training = translate_compile(source.training, _output_names(model), notes)
         if training is not None and not notes.refusals:
             config["compile_config"] = training
-        account_for(source.arrays, arrays, model)
+        account_for(source.arrays, arrays, model, notes)
         state = _optimizer_state(source, model, config, arrays, notes, before=None, wanted=wanted)
         if wanted == TF_KERAS:
             return _tf_keras_target(config, target_arrays(model), source.read, arrays, notes)
@@ -610,9 +619,6 @@ def _from_keras_3(source: SourceFile, wanted: str, notes: Notes, given: dict[str
         config = {key: value for key, value in config.items() if key != "compile_config"}
         text = f"how the model was compiled: {unknown[0]!a} is your own; pass its module with --import to keep it"
         notes.add("left out", "", text)
-        for path in source.arrays:
-            if path.startswith("optimizer/"):
-                arrays.leave_out(path, "state of the optimizer")
     is_current = config == given and not renamed
     # The JSON of a model is a file, too, but it has no weights.
     original = source.path if source.path.is_file() and source.path.suffix != ".json" else None
@@ -650,7 +656,7 @@ def _tf_keras_target(
         return _Prepared(arrays, lambda _: None, {})
     model, old = keras_2_config(config, notes)
     if not notes.refusals:
-        check_weights(model, values, notes)
+        check_weights(model, values, arrays, notes)
     compiled = config.get("compile_config")
     training = keras_2_compile(compiled if isinstance(compiled, dict) else None, notes)
 

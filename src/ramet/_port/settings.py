@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from ramet._files import Json, describe_json
 from ramet._port import keras_1
-from ramet._port.draft import Layer
+from ramet._port.draft import KERAS_PACKAGES, Layer
 from ramet._port.notes import Notes
 from ramet._port.settings_table import has_class, has_name, takes_setting
 
@@ -89,7 +89,6 @@ _DEFAULTS: dict[str, tuple[Json, ...]] = {
     "input_shape": (),
     "input_dim": (),
 }
-_OWN_PACKAGES = ("keras", "tf_keras", "tensorflow")
 _COMMON = frozenset({"name", "trainable", "dtype"})
 _ROLES = re.compile(r"(?:\w+_)?(initializer|regularizer|constraint)")
 _POLICIES = frozenset({"Policy", "PolicyV1", "DTypePolicy"})
@@ -132,7 +131,7 @@ def _serialized(module: str, class_name: str, config: _Config) -> dict[str, Json
 
 def modernize(layer: Layer, path: str, notes: Notes, *, is_keras_1: bool) -> None:
     """Give a layer the class and the settings that the last version of Keras 2 would have written, in place."""
-    if _is_own_module(layer):
+    if layer.is_of_keras:
         name = layer.class_name.rpartition(">")[2]
         if name != layer.class_name:
             layer.registered_name = layer.class_name
@@ -161,8 +160,8 @@ def translate_settings(layer: Layer, path: str, notes: Notes) -> None:
         theta = plain_number(layer.config.pop("theta", 1.0))
         layer.config["threshold"] = theta
         notes.add("translated", path, f"ThresholdedReLU(theta={theta}) is now ReLU(threshold={theta})")
-    if not _is_own_module(layer) or not has_class(f"keras.layers.{class_name}"):
-        if not (_is_own_module(layer) and not notes.allows(class_name) and _translate_of_applications(layer)):
+    if not layer.is_of_keras or not has_class(f"keras.layers.{class_name}"):
+        if not (layer.is_of_keras and not notes.allows(class_name) and _translate_of_applications(layer)):
             _refuse_class(layer, path, notes)
         return
     layer.class_name, layer.module, layer.registered_name = class_name, "keras.layers", None
@@ -173,14 +172,6 @@ def translate_settings(layer: Layer, path: str, notes: Notes) -> None:
         special(layer, path, notes)
     for key in list(layer.config):
         _translate_setting(layer, key, path, notes)
-
-
-def _is_own_module(layer: Layer) -> bool:
-    """Return whether a class is one of Keras; before Keras 2.12, files name no modules."""
-    module = layer.module
-    if layer.registered_name and ">" in layer.registered_name and not layer.registered_name.startswith("Custom>"):
-        return False
-    return module is None or module.split(".")[0] in _OWN_PACKAGES
 
 
 # Layers that only a model of `keras.applications` has: the module in Keras 3, and the settings by which they are recognized.
@@ -224,6 +215,8 @@ def _refuse_class(layer: Layer, path: str, notes: Notes) -> None:
     registered = notes.registered(layer.registered_name or name)
     if registered is None:
         reason = f"its class {name!a} is not one of Keras 3"
+        if has_class(f"keras.layers.{name}"):
+            reason = f"its class {name!a} is the author's own, not the one of Keras"
         notes.refuse(path, reason, "pass the module that defines the class: --import my_layers.")
         return
     notes.add("rewritten", path, f"{name} is a class of your own; it gets its settings and weights as they are")
@@ -359,7 +352,7 @@ def translate_object(value: Json, role: str, path: str, notes: Notes) -> Json:
         return _serialized("keras.constraints", _camel(str(value.get("name"))), config)
     name, settings = value.get("class_name"), value.get("config")
     module = value.get("module")
-    is_own = module is None or (isinstance(module, str) and module.split(".")[0] in _OWN_PACKAGES)
+    is_own = module is None or (isinstance(module, str) and module.split(".")[0] in KERAS_PACKAGES)
     if not isinstance(name, str) or not is_own or not isinstance(settings, dict):
         shown = settings if isinstance(settings, str) else str(name).rpartition(">")[2]
         return _own_object(value, shown, role, path, notes)
@@ -427,7 +420,7 @@ def translate_activation(value: Json, key: str, policy: str, path: str, notes: N
     if isinstance(value, dict):
         inner = value.get("config")
         module = value.get("module")
-        if isinstance(module, str) and module.split(".")[0] not in (*_OWN_PACKAGES, "builtins"):
+        if isinstance(module, str) and module.split(".")[0] not in (*KERAS_PACKAGES, "builtins"):
             value = {**value, "class_name": f"{module}.{value.get('class_name')}"}
         is_layer = value.get("class_name") == "ThresholdedReLU" or has_class(f"keras.layers.{value.get('class_name')}")
         if value.get("class_name") == "function" or isinstance(inner, str):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ramet._port.archive import Read, saved_groups, values_of, write_archive
 from ramet._port.draft import Layer, Model
 from ramet._port.notes import Notes
-from ramet._port.placement import Values
+from ramet._port.placement import Arrays, Values
 from ramet._port.variables import Slot, all_slots, own_slots, saved_order
 from ramet._report import joined
 
@@ -32,12 +32,13 @@ _TOP_LEVEL = "top_level_model_weights"
 _STATE = ("optimizer", "loss_tracker", "compile_metrics", "_metrics", "metrics")
 
 
-def check_weights(model: Model, arrays: dict[str, Values], notes: Notes) -> None:
+def check_weights(model: Model, values: dict[str, Values], arrays: Arrays, notes: Notes) -> None:
     """Compare the weights that the model needs with those in the file, and refuse the file if they differ.
 
     Args:
         model: The draft that `keras_2_config` returns.
-        arrays: The weights of the file, by their path in a file of Keras 3.
+        values: The weights of the file, by their path in a file of Keras 3.
+        arrays: Gets the fate of what is left out.
         notes: Gets what is left out, and reasons to refuse the file.
     """
     used: set[str] = set()
@@ -56,14 +57,18 @@ def check_weights(model: Model, arrays: dict[str, Values], notes: Notes) -> None
         for slot in slots:
             path = _path(slot)
             used.add(path)
-            if path not in arrays:
+            if path not in values:
                 reason = f"the file has no weights for its {slot.name} ({path})"
                 notes.refuse(layer.name, reason, "save the original again.")
-    left = [path for path in arrays if path not in used]
+    left = [path for path in values if path not in used]
     state = [path for path in left if path.startswith(_STATE)]
+    random = [path for path in left if "/seed_generator/" in f"/{path}"]
     if state:
         notes.add("left out", "", f"the state of the optimizer and of metrics ({len(state)} arrays)")
-    unknown = [path for path in left if path not in state and "/seed_generator/" not in f"/{path}"]
+    for paths, what in ((state, "state of the optimizer or of a metric"), (random, "state of a random generator")):
+        for source in (source for path in paths for source in values[path].paths):
+            arrays.leave_out(source, what)
+    unknown = [path for path in left if path not in state and path not in random]
     if unknown:
         reason = f"the file has weights that no layer of the model needs in tf_keras: {joined(unknown, 3)}"
         notes.refuse("", reason, "keep the file for Keras 3.")

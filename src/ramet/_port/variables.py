@@ -54,7 +54,7 @@ def own_slots(layer: Layer, owners: tuple[str, ...] = (), *, trainable: bool = T
         trainable: Whether all layers around it are trainable.
     """
     is_operation = layer.module is not None and layer.module.startswith("keras.src.ops.")
-    found = [] if is_operation else _variables(layer.class_name, layer.config)
+    found = [] if is_operation else _variables(layer.class_name, layer.config) if layer.is_of_keras else None
     if found is None:
         return None
     trainable = trainable and layer.config.get("trainable") is not False

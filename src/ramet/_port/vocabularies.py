@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from ramet._port.archive import saved_groups
 from ramet._port.draft import Layer, Model
 from ramet._port.notes import Notes
+from ramet._port.placement import Arrays
 from ramet._port.source import SourceFile
 from ramet._port.variables import walk_layers
 
 _LOOKUPS = frozenset({"IntegerLookup", "StringLookup", "TextVectorization"})
 
 
-def place_vocabularies(model: Model, source: SourceFile, notes: Notes) -> dict[str, Callable[[], bytes]]:
+def place_vocabularies(
+    model: Model, source: SourceFile, arrays: Arrays, notes: Notes
+) -> dict[str, Callable[[], bytes]]:
     """Put vocabularies into the settings of their layers; return the members that the target needs besides.
 
-    In an archive of Keras 2, a vocabulary is the member `assets/layers/string_lookup/vocabulary.txt`, as in Keras 3.
+    In an archive of Keras 2, a vocabulary is the member `assets/layers/string_lookup/vocabulary.txt`, as in Keras 3. Those of
+    layers inside a class of the user stay members.
     """
     members = {name: read for name, read in source.members.items() if name.startswith("assets/")}
     layers = [(path, layer) for path, layer in walk_layers(model) if layer.class_name in _LOOKUPS]
     groups = {id(layer): group for group, layer in saved_groups(model)}
     for path, layer in walk_layers(model):
         if layer.class_name == "Discretization":
-            _place_boundaries(layer, path, source, notes)
+            _place_boundaries(layer, path, source, arrays, notes)
     used: set[str] = set()
     for path, layer in layers:
         found = source.vocabularies.get(path)
@@ -45,10 +50,10 @@ def place_vocabularies(model: Model, source: SourceFile, notes: Notes) -> dict[s
         elif layer.config.get("vocabulary") is None:
             reason = "the file has no vocabulary for it"
             notes.refuse(path, reason, "save the model as .keras or as a SavedModel in Keras 2, after adapt().")
-    return {}
+    return {name: read for name, read in members.items() if name not in used}
 
 
-def _place_boundaries(layer: Layer, path: str, source: SourceFile, notes: Notes) -> None:
+def _place_boundaries(layer: Layer, path: str, source: SourceFile, arrays: Arrays, notes: Notes) -> None:
     """Put the boundaries of an adapted Discretization into its settings; Keras 2 derives them from a summary of the data."""
     import numpy as np
 
@@ -61,6 +66,7 @@ def _place_boundaries(layer: Layer, path: str, source: SourceFile, notes: Notes)
         seen = weights.cumsum()
         parts = 1.0 / bins + np.arange(0.0, 1.0, 1.0 / bins)
         points = np.interp(parts, seen / seen[-1], points)
+    arrays.use(replace(values, how="from the summary of the data"), f"{layer.source}/bin_boundaries")
     layer.config |= {"bin_boundaries": [float(point) for point in points[:-1]], "num_bins": None}
     notes.add("rewritten", path, f"its {len(points) - 1} boundaries are now in its settings")
 
