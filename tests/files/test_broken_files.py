@@ -156,6 +156,20 @@ def test_archive_truncated_anywhere_is_refused(tmp_path):
             _graph(path)
 
 
+@pytest.mark.parametrize("isolated", [True, False])
+def test_download_that_was_cut_off_is_named_with_a_way_out(tmp_path, isolated):
+    path = tmp_path / "best.h5"
+    path.write_bytes(weights(DENSE_WEIGHTS)[:2000])
+
+    with (
+        pytest.raises(ModelFileError, match=r"'best\.h5': the end of the file is missing") as caught,
+        open_model_file(path, isolated=isolated) as file,
+    ):
+        _ = file.graph
+
+    assert "download it again" in caught.value.fix
+
+
 def test_flipped_byte_in_the_config_is_detected(tmp_path):
     path = archive(tmp_path / "m.keras")
     data = bytearray(path.read_bytes())

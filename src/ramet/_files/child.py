@@ -89,7 +89,7 @@ def _answer(answers: IO[bytes], answer: dict[str, Any]) -> None:
 
 
 def _failure(error: ModelFileError) -> dict[str, Any]:
-    parts = {"summary": error.summary, "found": error.found, "path": error.path}
+    parts = {"summary": error.summary, "found": error.found, "path": error.path, "fix": error.fix}
     return {"error": parts, "class": type(error).__name__}
 
 

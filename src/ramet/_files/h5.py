@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import Collection
 from dataclasses import replace
+from pathlib import Path
 from typing import IO, Any
 
 from ramet._files.limits import Limits
@@ -40,7 +41,7 @@ class H5File:
             self._root = h5py.File(file, "r")
         except Exception as error:  # noqa: BLE001  # a broken file makes h5py raise anything
             file.close()
-            raise _broken(error) from None
+            raise _unreadable(error, file) from None
 
     def close(self) -> None:
         """Close the file."""
@@ -286,7 +287,22 @@ def _refusal(dataset: Any, size: int, limits: Limits) -> tuple[str, str | None]:
     return "", None
 
 
+def _unreadable(error: Exception, file: IO[bytes]) -> ModelFileError:
+    name = getattr(file, "name", None)
+    what = f"'{escape(Path(name).name)}'" if isinstance(name, str) else "the weights"
+    if "truncated file" not in str(error):
+        return ModelFileError(f"Cannot read {what}: the file is broken, or it is not HDF5.", found=_words(error))
+    return ModelFileError(
+        f"Cannot read {what}: the end of the file is missing.", found=_words(error), fix="copy or download it again."
+    )
+
+
+def _words(error: Exception) -> str:
+    return ascii(" ".join(str(error).split())[:200])[1:-1]
+
+
 def _broken(error: Exception, path: str = "") -> ModelFileError:
-    words = ascii(" ".join(str(error).split())[:200])[1:-1]
     what = f"the array '{escape(path)}'" if path else "the weights"
-    return ModelFileError(f"Cannot read {what}: the file is broken, or it is not HDF5.", found=words, path=path or None)
+    return ModelFileError(
+        f"Cannot read {what}: the file is broken, or it is not HDF5.", found=_words(error), path=path or None
+    )

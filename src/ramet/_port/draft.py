@@ -24,6 +24,10 @@ class Tensor:
 
 
 KERAS_PACKAGES = ("keras", "tf_keras", "tensorflow")
+# Layers that Keras 2 makes of operations of TensorFlow.
+OPERATION_CLASSES = frozenset(
+    {"TFOpLambda", "SlicingOpLambda", "ClassMethod", "InstanceMethod", "InstanceProperty", "TensorFlowOpLayer"}
+)
 _REGISTERED_BY_KERAS = frozenset({"Custom>CustomScaleLayer"})
 
 

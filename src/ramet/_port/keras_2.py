@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ramet._port.draft import Argument, Call, Layer, Model, Tensor, map_leaves, tensors_in
+from ramet._port.draft import OPERATION_CLASSES, Argument, Call, Layer, Model, Tensor, map_leaves, tensors_in
 from ramet._port.masks import RECURRENT, Follower
 from ramet._port.notes import Notes
 from ramet._port.placement import scaled_gates
@@ -21,9 +21,6 @@ from ramet._port.tf_ops_known import known_dtype
 from ramet._port.variables import inner_layers, walk_layers
 from ramet._port.writing import write_layer
 
-_OPERATIONS = frozenset(
-    {"TFOpLambda", "SlicingOpLambda", "ClassMethod", "InstanceMethod", "InstanceProperty", "TensorFlowOpLayer"}
-)
 # Elements of all constants that operations take or make. Files with more were made to exhaust memory or time.
 _MOST_ELEMENTS = 2**22
 _CONVOLUTION = re.compile(r"(?:Depthwise|Separable)?Conv([123])D(?:Transpose)?")
@@ -216,7 +213,7 @@ class _Translation:
             return
         for _, inner in inner_layers(layer):
             self.layer(inner, f"{path}/{inner.name}")
-        if layer.class_name in _OPERATIONS:
+        if layer.class_name in OPERATION_CLASSES:
             return
         if layer.class_name == "Lambda":
             self._lambda(layer, path)
@@ -456,7 +453,7 @@ def _complete_inputs(model: Model) -> None:
 
 def _is_operation(layer: Layer) -> bool:
     is_function = layer.class_name == "Lambda" and layer.config.get("function_type") == "function"
-    return layer.class_name in _OPERATIONS or is_function
+    return layer.class_name in OPERATION_CLASSES or is_function
 
 
 class _Operations:

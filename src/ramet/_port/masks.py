@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from ramet._port.draft import Argument, Call, Layer, Model, Tensor, map_leaves, tensors_in
+from ramet._port.draft import OPERATION_CLASSES, Argument, Call, Layer, Model, Tensor, map_leaves, tensors_in
 from ramet._port.variables import walk_layers
 from ramet._port.writing import calls_in_run_order
 
@@ -40,9 +40,6 @@ _MAY_CHANGE_NOTHING = frozenset(
     MaxPooling3D Permute Reshape Resizing UpSampling1D UpSampling2D UpSampling3D ZeroPadding1D ZeroPadding2D ZeroPadding3D
     BroadcastTo Cast GetItem Pad Repeat Squeeze StopGradient Swapaxes Tile Transpose
     """.split()  # noqa: SIM905
-)
-_OPERATION_CLASSES = frozenset(
-    {"TFOpLambda", "SlicingOpLambda", "ClassMethod", "InstanceMethod", "InstanceProperty", "TensorFlowOpLayer"}
 )
 
 MaskKind: TypeAlias = Literal[
@@ -84,7 +81,7 @@ def makes_masks(model: Model) -> bool:
 
 def is_operation(layer: Layer) -> bool:
     """Return whether something in a functional model is an operation rather than a layer."""
-    return layer.class_name in _OPERATION_CLASSES or (layer.module or "").startswith(
+    return layer.class_name in OPERATION_CLASSES or (layer.module or "").startswith(
         ("keras.src.ops.", "keras.src.activations.")
     )
 

@@ -9,15 +9,11 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from ramet._files import Json, is_history, items_of, misfit, walk_json
-from ramet._port.draft import Argument, Call, Layer, Model, Tensor, map_leaves, tensors_in
+from ramet._port.draft import OPERATION_CLASSES, Argument, Call, Layer, Model, Tensor, map_leaves, tensors_in
 from ramet._port.variables import walk_layers
 from ramet.errors import ModelFileError, OutOfBudgetError, PortError
 
 _MODELS = frozenset({"Functional", "Model", "Sequential"})
-# Classes of Keras 2 whose first argument keeps its structure, even if that is a list with one tensor.
-_KEEP_STRUCTURE = frozenset(
-    {"TFOpLambda", "SlicingOpLambda", "ClassMethod", "InstanceMethod", "InstanceProperty", "TensorFlowOpLayer"}
-)
 _CONSTANT = "_CONSTANT_VALUE"
 _TENSOR = "__keras_tensor__"
 # Levels of nested lists and objects in a config. Models nested ten levels deep need 50; the port recurses into them.
@@ -274,7 +270,8 @@ class _Graph:
             return Call(self._argument(args), {key: self._argument(item) for key, item in kwargs.items()})
         named: dict[str, Json] = {}
         first = self._first_argument(raw, named)
-        keeps = layer.class_name in _KEEP_STRUCTURE
+        # The first argument of an operation may be a list with one tensor.
+        keeps = layer.class_name in OPERATION_CLASSES
         if keeps and isinstance(raw, list) and len(raw) >= 3 and (is_history(raw) or raw[0] == _CONSTANT):
             return Call([first], self._map(named))
         if not keeps and isinstance(first, list) and len(first) == 1:
