@@ -251,6 +251,30 @@ def test_json_with_weights_is_loaded(tmp_path):
     np.testing.assert_allclose(outputs(model), EXPECTED, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("class_name", "config"),
+    [
+        ("Activation", {"dtype": {"class_name": "Policy", "config": {"name": "float32"}}}),
+        ("Activation", {"dtype": {"class_name": "PolicyV1", "config": {"name": "float32", "loss_scale": None}}}),
+        ("Activation", {"dtype": {"class_name": "PolicyV1", "config": {"name": "mixed_float16", "loss_scale": 128.0}}}),
+        ("Activation", {"dtype": None}),
+        ("Dropout", {"rate": 0.5, "noise_shape": None, "seed": None, "rng_type": None, "force_generator": True}),
+        ("GaussianNoise", {"stddev": 0.3, "rng_type": "stateful"}),
+        ("ReLU", {"max_value": None, "negative_slope": {"type": "ndarray", "value": 1.0}, "threshold": 0.0}),
+        ("ELU", {"alpha": 1.0, "activity_regularizer": {"class_name": "L1L2", "config": {"l1": 0.1, "l2": 0.0}}}),
+    ],
+)
+def test_settings_of_old_files_are_understood(tmp_path, class_name, config):
+    row = {"Activation": {"activation": "linear"}}.get(class_name, {})
+
+    model = ramet.load(old_file(tmp_path / "old.h5", old_layer(class_name, "last", **row, **config)))
+
+    expected = np.where(EXPECTED > 0, EXPECTED, np.expm1(EXPECTED)) if class_name == "ELU" else EXPECTED
+    tolerance = 2e-3 if model.layers[-1].compute_dtype == "float16" else 1e-5
+    np.testing.assert_allclose(outputs(model), expected, rtol=tolerance, atol=tolerance / 10)
+    assert model.layers[-1].dtype_policy.name == ("mixed_float16" if tolerance == 2e-3 else "float32")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["model.h5", "model.keras", "saved", "model.json"])
 def test_every_format_of_tf_keras_is_loaded(written_by_tf_keras, name):
