@@ -157,7 +157,7 @@ def test_many_files_give_one_table(ramet, tmp_path):
     assert "✓ good.h5    Keras 2.15.0 to Keras 3.15" in done.out
     assert "✗ custom.h5  refused: mine: its class 'Mine'" in done.out
     assert "fix: pass the module that defines the class" in done.out
-    assert "✗ broken.h5  Cannot read the weights: the file is broken" in done.out
+    assert "✗ broken.h5  Cannot read 'broken.h5': the file is broken" in done.out
     assert done.err == "ramet port FILE --plan shows every reason.\n"
     assert names_in(tmp_path / "ported") == ["good.keras"]
 

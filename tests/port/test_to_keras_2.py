@@ -441,6 +441,23 @@ def adapted():
     return keras.Model(x, [layer(x), bins(x)]), data(VECTOR)
 
 
+def adapted_to_words():
+    lines = ["a b c a", "b b d e", "\u00e4 c"]
+    text = layers.TextVectorization(output_sequence_length=4)
+    counts = layers.TextVectorization(output_mode="count", max_tokens=5, pad_to_max_tokens=True)
+    words = layers.StringLookup(mask_token="", num_oov_indices=2)
+    inner = keras.Sequential([keras.Input((1,), dtype="string"), layers.StringLookup(output_mode="multi_hot")])
+    for layer, seen in ((text, lines), (counts, lines), (words, lines), (inner.layers[0], ["c", "a"])):
+        layer.adapt(seen)
+    x = keras.Input((1,), dtype="string", name="x")
+    ids = layers.IntegerLookup()
+    ids.adapt(np.asarray([1, 2, 2, 4]))
+    found = text(x)
+    return keras.Model(x, [found, counts(x), words(x), inner(x), ids(found)]), [
+        np.asarray([["b a f"], ["c"], ["\u00e4"]])
+    ]
+
+
 def many_layers():
     """So many names that they do not fit into one attribute."""
     stack = [layers.Dense(1, name=f"{'long_' * 150}{number}") for number in range(120)]
@@ -489,6 +506,7 @@ CASES |= {
     "masks_that_differ": masks_that_differ,
     "ported_from_keras_2": ported_from_keras_2,
     "adapted": adapted,
+    "adapted_to_words": adapted_to_words,
     "many_layers": many_layers,
     "mixed_bfloat16": policy("mixed_bfloat16"),
     **COMPILED,
@@ -719,6 +737,19 @@ def test_layer_without_counterpart_is_refused(make, reason):
 
 def test_initializer_without_counterpart_is_refused():
     assert "STFT" in refusals(layers.Conv1D(4, 3, kernel_initializer=keras.initializers.STFT()), SERIES)[0]
+
+
+@pytest.mark.parametrize(
+    ("mode", "reason"), [("int", "the file has no vocabulary for it"), ("tf_idf", "the weights of its tokens")]
+)
+def test_vocabulary_that_tf_keras_cannot_get_is_refused(mode, reason):
+    layer = layers.StringLookup(output_mode=mode)
+    layer.adapt(["a", "b"])
+    model = keras.Sequential([keras.Input((3,), dtype="string"), layer])
+    members = {} if mode == "int" else {"assets/layers/string_lookup/vocabulary.txt": lambda: b"[UNK]\na\nb"}
+    notes = Notes()
+    keras_2_config(json.loads(model.to_json()), notes, members)
+    assert [reason in str(refusal) for refusal in notes.refusals] == [True]
 
 
 def test_optional_input_is_refused():

@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ramet._files import ArraySpec, Json, items_of, map_objects, path_with_name, private_copy, scan_config, unsafe_file
 from ramet._port.against import compare
@@ -482,7 +482,7 @@ def _from_keras_2(source: SourceFile, wanted: str, notes: Notes) -> _Prepared:
     account_for(source.arrays, arrays, model, notes)
     state = _optimizer_state(source, model, config, arrays, notes, before=before, wanted=wanted)
     if wanted == TF_KERAS:
-        return _tf_keras_target(config, target_arrays(model), source.read, arrays, notes)
+        return _tf_keras_target(config, target_arrays(model), source, arrays, notes)
     return _keras_3_target(source, model, config, state, arrays, wanted, notes, members)
 
 
@@ -588,13 +588,13 @@ def _from_keras_3(source: SourceFile, wanted: str, notes: Notes, given: dict[str
         account_for(source.arrays, arrays, model, notes)
         state = _optimizer_state(source, model, config, arrays, notes, before=None, wanted=wanted)
         if wanted == TF_KERAS:
-            return _tf_keras_target(config, target_arrays(model), source.read, arrays, notes)
+            return _tf_keras_target(config, target_arrays(model), source, arrays, notes)
         return _keras_3_target(source, model, config, state, arrays, wanted, notes, {})
     for path in source.arrays:
         arrays.fates[path] = ("used", path)
     if wanted == TF_KERAS:
         values = {path: Values((path,), spec.shape, spec.dtype) for path, spec in source.arrays.items()}
-        return _tf_keras_target(source.config, values, source.read, arrays, notes)
+        return _tf_keras_target(source.config, values, source, arrays, notes)
     config = _with_explicit_masks(source.config, written_by, wanted, notes)
     config = rewrite_for(config, source=written_by, target=wanted, notes=notes)
     renamed = rename_weights(list(source.arrays), source=written_by, target=wanted, config=source.config)
@@ -647,14 +647,14 @@ def _release_of(source: SourceFile) -> str:
 
 
 def _tf_keras_target(
-    config: dict[str, Json], values: dict[str, Values], read: Callable[[str], Any], arrays: Arrays, notes: Notes
+    config: dict[str, Json], values: dict[str, Values], source: SourceFile, arrays: Arrays, notes: Notes
 ) -> _Prepared:
     from ramet._port.to_keras_2 import keras_2_compile, keras_2_config, write_keras_2_archive, write_keras_2_h5
     from ramet._port.to_keras_2_weights import check_weights
 
     if notes.refusals:
         return _Prepared(arrays, lambda _: None, {})
-    model, old = keras_2_config(config, notes)
+    model, old = keras_2_config(config, notes, source.members)
     if not notes.refusals:
         check_weights(model, values, arrays, notes)
     compiled = config.get("compile_config")
@@ -664,6 +664,6 @@ def _tf_keras_target(
 
     def write(target: Path) -> None:
         writer = write_keras_2_h5 if target.suffix == ".h5" else write_keras_2_archive
-        writer(target, model, old, written.get("compile_config"), values, read)
+        writer(target, model, old, written.get("compile_config"), values, source.read)
 
     return _Prepared(arrays, write, written, is_legacy=True)

@@ -7,7 +7,7 @@ draft as tf_keras does. The files are written by `to_keras_2_weights`.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from ramet._files import Json
@@ -24,6 +24,7 @@ from ramet._port.to_keras_2_settings import RESIZED_INTEGERS, is_integer, is_ker
 from ramet._port.to_keras_2_weights import write_keras_2_archive, write_keras_2_h5
 from ramet._port.variables import inner_layers, own_slots
 from ramet._port.version_rules import KEEP_INTEGERS
+from ramet._port.vocabularies import vocabularies_into_settings
 from ramet._port.writing import sort_layers
 
 __all__ = ["keras_2_compile", "keras_2_config", "write_keras_2_archive", "write_keras_2_h5"]
@@ -45,12 +46,15 @@ _ACTIVATION_OPS = {
 }
 
 
-def keras_2_config(config: dict[str, Json], notes: Notes) -> tuple[Model, _Config]:
+def keras_2_config(
+    config: dict[str, Json], notes: Notes, members: Mapping[str, Callable[[], bytes]] | None = None
+) -> tuple[Model, _Config]:
     """Translate the config of a Keras 3 model for tf_keras.
 
     Args:
         config: The content of `config.json`.
         notes: Gets what was changed, and reasons to refuse the file.
+        members: The other files in the archive, by name, which contain vocabularies.
 
     Returns:
         The draft of the model in the classes of tf_keras, in which `Layer.arrays` contains the paths of weights in the
@@ -63,6 +67,7 @@ def keras_2_config(config: dict[str, Json], notes: Notes) -> tuple[Model, _Confi
         for slot in slots or ():
             path = "/".join(filter(None, (group, slot.group, "vars", str(slot.number))))
             layer.arrays[slot.group, slot.number] = path
+    vocabularies_into_settings(model, members or {}, notes)
     make_masks_explicit(model, notes, source=3)
     _translate_model(model, "", notes)
     return model, write_model(model)

@@ -281,8 +281,14 @@ def _special_lookup(layer: Layer, path: str, notes: Notes) -> None:
     if config.get("vocabulary") is None:
         notes.refuse(
             path,
-            "its vocabulary is not in the config of the file, and tf_keras keeps it there",
-            "pass the vocabulary to the layer when it is created, and save the original again.",
+            "the file has no vocabulary for it",
+            "save the original as .keras, after adapt(), or pass the vocabulary to the layer when it is created.",
+        )
+    elif config.get("output_mode") == "tf_idf" and config.get("idf_weights") is None:
+        notes.refuse(
+            path,
+            "the weights of its tokens are not in its settings, and tf_keras keeps them there",
+            "pass vocabulary= and idf_weights= to the layer when it is created, and save the original again.",
         )
     if layer.class_name == "TextVectorization":
         for key in ("standardize", "split"):

@@ -1,8 +1,8 @@
-"""The vocabularies of lookup layers, which Keras 2 keeps in files of the archive, or in tables of a SavedModel."""
+"""The vocabularies of lookup layers, which archives keep in files of their own, and SavedModels in tables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ramet._port.archive import saved_groups
@@ -15,6 +15,24 @@ from ramet._port.variables import walk_layers
 _LOOKUPS = frozenset({"IntegerLookup", "StringLookup", "TextVectorization"})
 
 
+def vocabularies_into_settings(model: Model, members: Mapping[str, Callable[[], bytes]], notes: Notes) -> set[str]:
+    """Move vocabularies from the files of an archive into the settings of their layers; return the files that were used."""
+    groups = {id(layer): group for group, layer in saved_groups(model)}
+    used: set[str] = set()
+    for path, layer in walk_layers(model):
+        if layer.class_name not in _LOOKUPS:
+            continue
+        mine = [name for name in members if name.startswith(f"assets/{groups.get(id(layer))}/")]
+        used.update(mine)
+        if not mine or layer.config.get("vocabulary") is not None:
+            continue
+        tokens = members[min(mine, key=len)]().decode("utf-8").split("\n")
+        kept = tokens[:-1] if tokens and not tokens[-1] else tokens
+        layer.config["vocabulary"] = [int(token) for token in kept] if layer.class_name == "IntegerLookup" else kept
+        notes.add("rewritten", path, f"its vocabulary of {len(kept):,} tokens is now in its settings")
+    return used
+
+
 def place_vocabularies(
     model: Model, source: SourceFile, arrays: Arrays, notes: Notes
 ) -> dict[str, Callable[[], bytes]]:
@@ -24,32 +42,22 @@ def place_vocabularies(
     layers inside a class of the user stay members.
     """
     members = {name: read for name, read in source.members.items() if name.startswith("assets/")}
-    layers = [(path, layer) for path, layer in walk_layers(model) if layer.class_name in _LOOKUPS]
-    groups = {id(layer): group for group, layer in saved_groups(model)}
     for path, layer in walk_layers(model):
         if layer.class_name == "Discretization":
             _place_boundaries(layer, path, source, arrays, notes)
-    used: set[str] = set()
-    for path, layer in layers:
         found = source.vocabularies.get(path)
-        if layer.config.get("vocabulary") is None and found is not None:
+        if layer.class_name in _LOOKUPS and layer.config.get("vocabulary") is None and found is not None:
             layer.config["vocabulary"] = list(found)
-            _place_frequencies(layer, source)
             notes.add("rewritten", path, f"its vocabulary of {len(found):,} tokens is now in its settings")
+    used = vocabularies_into_settings(model, members, notes)
+    for path, layer in walk_layers(model):
+        if layer.class_name not in _LOOKUPS:
             continue
-        group = groups.get(id(layer))
-        mine = [name for name in members if group is not None and name.startswith(f"assets/{group}/")]
-        used.update(mine)
-        if mine and layer.config.get("vocabulary") is None:
-            name = min(mine, key=len)
-            tokens = members[name]().decode("utf-8").split("\n")
-            kept = tokens[:-1] if tokens and not tokens[-1] else tokens
-            layer.config["vocabulary"] = [int(token) for token in kept] if layer.class_name == "IntegerLookup" else kept
-            _place_frequencies(layer, source)
-            notes.add("rewritten", path, f"its vocabulary of {len(kept):,} tokens is now in its settings")
-        elif layer.config.get("vocabulary") is None:
+        if layer.config.get("vocabulary") is None:
             reason = "the file has no vocabulary for it"
             notes.refuse(path, reason, "save the model as .keras or as a SavedModel in Keras 2, after adapt().")
+        else:
+            _place_frequencies(layer, source)
     return {name: read for name, read in members.items() if name not in used}
 
 
