@@ -49,6 +49,7 @@ optimizers = {
     "former Adagrad": old.Adagrad(rate),
     "former Adam": old.Adam(0.05, decay=0.5, amsgrad=True),
     "former Adamax": old.Adamax(rate),
+    "former plain Adam": old.Adam(rate),
     "former Ftrl": old.Ftrl(0.1),
     "former RMSprop": old.RMSprop(rate, epsilon=0.01),
     "former RMSprop momentum": old.RMSprop(rate, momentum=0.9, centered=True),
@@ -126,6 +127,95 @@ def test_training_goes_on_where_it_was(name, trained, tmp_path):
     np.testing.assert_allclose(found, expected, rtol=0, atol=2e-5 * np.abs(expected).max())
     used = [detail for path, (fate, detail) in report.arrays.items() if path.startswith("optimizer") and fate == "used"]
     assert "optimizer/vars/0" in used
+
+
+# What Keras before 2.4 saves for each weight, kind by kind, under the names of `tf.keras`; and whether it saves the count of
+# iterations in every release.
+COUNTED = {
+    "former Adadelta": (("accum_grad", "accum_var"), False),
+    "former Adagrad": (("accumulator",), False),
+    "former Adam": (("m", "v", "vhat"), True),
+    "former Adamax": (("m", "v"), True),
+    "former SGD": (("momentum",), True),
+}
+
+
+def count_names(path, kinds, *, saves_iterations, unused=0):
+    """Give the variables of the optimizer in a file the names and the order that they had before Keras 2.4."""
+    with h5py.File(path, "r+") as file:
+        group = file["optimizer_weights"]
+        names = [name.decode() if isinstance(name, bytes) else name for name in group.attrs["weight_names"]]
+        values = [group[name][()] for kind in kinds for name in names if name.endswith(f"/{kind}:0")]
+        iterations = next(group[name][()] for name in names if "iter" in name)
+        count = len(values) // len(kinds)
+        values += [np.zeros(1, "float32")] * count * unused
+        found = {f"training/Optimizer/Variable{f'_{n}' if n else ''}:0": one for n, one in enumerate(values)}
+        if saves_iterations:
+            found = {"Optimizer/iterations:0": iterations, **found}
+        del file["optimizer_weights"]
+        group = file.create_group("optimizer_weights")
+        for name, value in found.items():
+            group[name] = value
+        group.attrs["weight_names"] = [name.encode() for name in found]
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_variables_that_are_only_counted_are_found(name, trained, tmp_path):
+    kinds, saves_iterations = COUNTED[name]
+    path = tmp_path / "old.h5"
+    path.write_bytes((trained / f"{name}.h5").read_bytes())
+    count_names(path, kinds, saves_iterations=saves_iterations)
+
+    report = port(path, tmp_path / "new.keras")
+
+    expected = np.load(trained / f"{name}.npy")
+    assert left_out(report) == []
+    found = trained_further(tmp_path / "new.keras")
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-5 * np.abs(expected).max())
+    iterations = keras.models.load_model(tmp_path / "new.keras").optimizer.iterations
+    assert int(iterations) == (3 if saves_iterations else 0)
+
+
+def test_variables_that_keras_saved_without_using_them_are_left_out(trained, tmp_path):
+    path = tmp_path / "old.h5"
+    path.write_bytes((trained / "former plain Adam.h5").read_bytes())
+    count_names(path, ("m", "v"), saves_iterations=True, unused=1)
+
+    report = port(path, tmp_path / "new.keras")
+
+    expected = np.load(trained / "former plain Adam.npy")
+    found = trained_further(tmp_path / "new.keras")
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-5 * np.abs(expected).max())
+    fates = [detail for path, (fate, detail) in report.arrays.items() if "optimizer" in path and fate == "left out"]
+    assert set(fates) == {"Adam does not use it with these settings"}
+
+
+def test_counted_variables_of_other_weights_are_left_out_with_a_note(trained, tmp_path):
+    path = tmp_path / "old.h5"
+    path.write_bytes((trained / "former Adam.h5").read_bytes())
+    count_names(path, ("m", "v"), saves_iterations=True)
+
+    report = port(path, tmp_path / "new.keras")
+
+    assert left_out(report)[0].endswith("it has other variables than in Keras 3")
+
+
+def test_variables_without_a_scope_are_found(trained, tmp_path):
+    path = tmp_path / "old.h5"
+    path.write_bytes((trained / "former SGD.h5").read_bytes())
+    with h5py.File(path, "r+") as file:
+        group = file["optimizer_weights"]
+        names = [name.decode() if isinstance(name, bytes) else name for name in group.attrs["weight_names"]]
+        for name in names:
+            group[name.partition("/")[2]] = group[name][()]
+        group.attrs["weight_names"] = [name.partition("/")[2].encode() for name in names]
+
+    report = port(path, tmp_path / "new.keras")
+
+    expected = np.load(trained / "former SGD.npy")
+    found = trained_further(tmp_path / "new.keras")
+    assert left_out(report) == []
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-5 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("name", ["Nadam", "averages"])

@@ -2,11 +2,13 @@
 
 Keras 3 numbers the variables of an optimizer: the count of iterations, the learning rate unless it is a schedule, and then
 some for each trained weight of the model, in the order of its layers. Keras 2 keeps the same numbers for the same weights,
-under their names in `.h5` files and in the order of its own layers in archives.
+under their names in `.h5` files of `tf.keras`, and in the order of its own layers in archives and in `.h5` files of Keras
+before 2.4, where their names are only counted: `training/Adam/Variable_3:0`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -47,6 +49,10 @@ _SETTINGS = frozenset({"beta_1", "beta_2", "decay", "learning_rate", "momentum",
 _MORE = ("use_ema", "gradient_accumulation_steps")
 _ITERATIONS = frozenset({"iteration", "iterations", "iter"})
 _ITERATIONS_KEY: _Key = ("iterations", ())
+# The names of variables in Keras before 2.4; Keras 2.3 has a word for each kind.
+_COUNTED = re.compile(
+    r"iterations(_\d+)*|Variable(_\d+)*|(accumulator|delta_accumulator|m|moment|param|u|v|vhat)(_\d+)+"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,21 +125,34 @@ def state_of_keras_2(
     kinds = _kinds(name, settings)
     rates = _settings_among(weights, specs)
     weights = weights.without(rates)
-    is_numbered = weights.variables is None
-    found = _by_order(weights, kinds, before) if is_numbered else _by_name(weights, name, kinds, after)
-    keys = [_ITERATIONS_KEY, *((kind, values.paths) for kind, values in _in_order(kinds, after))]
+    if weights.variables is None:
+        found = _by_order(weights, kinds, before)
+    elif all(_COUNTED.fullmatch(_last(one)) for one in weights.names):
+        spare = _spare(weights, name, kinds, before, specs)
+        for path in spare:
+            arrays.leave_out(path, f"{name} does not use it with these settings")
+        weights = weights.without(spare)
+        found = _by_count(weights, kinds, before, specs)
+    else:
+        found = _by_name(weights, name, kinds, after)
+    keys = [_ITERATIONS_KEY] if _ITERATIONS_KEY in found else []
+    keys += [(kind, values.paths) for kind, values in _in_order(kinds, after)]
     paths = [found[key] for key in keys]
-    if [specs[path].shape for path in paths] != [(), *(values.shape for _, values in _in_order(kinds, after))]:
+    shapes = [values.shape for _, values in _in_order(kinds, after)]
+    if [specs[path].shape for path in paths] != [*[()] * (len(keys) - len(shapes)), *shapes]:
         raise UnknownStateError("it belongs to other weights")
     if len(set(paths)) != len(weights.paths):
         raise UnknownStateError("it has more variables than in Keras 3")
     for path in rates:
         arrays.leave_out(path, "a setting of the optimizer, which is in its config")
     state = [Values((path,), specs[path].shape, specs[path].dtype) for path in paths]
+    if _ITERATIONS_KEY not in found:
+        # Keras before 2.3 did not save the count for each optimizer, and started again at 0.
+        state.insert(0, Values((), (), "int64", lambda: _scalar(0, "int64"), "not in the file"))
     rate = settings.get("learning_rate")
     if isinstance(rate, int | float):
         # Keras 3 keeps it behind the count of iterations, unless it is a schedule.
-        state.insert(1, Values((), (), "float32", lambda: _float32(rate), "from the settings"))
+        state.insert(1, Values((), (), "float32", lambda: _scalar(rate, "float32"), "from the settings"))
     return _numbered(state, arrays)
 
 
@@ -176,10 +195,10 @@ def _in_order(kinds: list[tuple[str, ...]], weights: list[Values]) -> Iterator[t
                 yield kind, values
 
 
-def _float32(value: float) -> Any:
+def _scalar(value: float, dtype: str) -> Any:
     import numpy as np
 
-    return np.asarray(value, "float32")
+    return np.asarray(value, dtype)
 
 
 def _settings_among(weights: OptimizerWeights, specs: Mapping[str, ArraySpec]) -> set[str]:
@@ -211,14 +230,14 @@ def _by_name(
     if len(set(names.values())) != len(after) or "" in names.values():
         raise UnknownStateError("some weights of the model have the same name")
     iterations: list[str] = []
-    # The paths by variable and kind, as the name of either age would be read. There may be a scope before the optimizer:
-    # `training/Adam/dense/kernel/m:0`.
+    # The paths by variable and kind, as the name of either age would be read. There may be a scope before the optimizer,
+    # `training/Adam/dense/kernel/m:0`, or none at all, `dense/kernel/m:0`.
     new: dict[tuple[str, str], set[str]] = {}
     former: dict[tuple[str, str], set[str]] = {}
     for name, path in zip(weights.names, weights.paths, strict=True):
         if _last(name) in _ITERATIONS:
             iterations.append(path)
-        for scopes in (1, 2):
+        for scopes in (0, 1, 2):
             parts = name.partition(":")[0].split("/")[scopes:]
             if len(parts) > 1:
                 new.setdefault(("/".join(parts[1:]), parts[0]), set()).add(path)
@@ -239,6 +258,33 @@ def _by_name(
 def _by_order(weights: OptimizerWeights, kinds: list[tuple[str, ...]], before: list[Values]) -> dict[_Key, str]:
     """Find the variables of an archive, which numbers them: first the iterations, then in the order of the weights."""
     keys = [_ITERATIONS_KEY, *((kind, values.paths) for kind, values in _in_order(kinds, before))]
+    if len(keys) != len(weights.paths) or len(set(keys)) != len(keys):
+        raise UnknownStateError("it has other variables than in Keras 3")
+    return dict(zip(keys, weights.paths, strict=True))
+
+
+def _spare(
+    weights: OptimizerWeights,
+    optimizer: str,
+    kinds: list[tuple[str, ...]],
+    before: list[Values],
+    specs: Mapping[str, ArraySpec],
+) -> tuple[str, ...]:
+    """Return the paths of the variables that Keras before 2.4 saved, but did not use."""
+    end = weights.paths[sum(map(len, kinds)) * len(before) + 1 :]
+    shapes = [specs[path].shape for path in end]
+    without_momentum = optimizer == "SGD" and not kinds and shapes == [values.shape for values in before]
+    without_amsgrad = optimizer == "Adam" and shapes == [(1,)] * len(before)
+    return end if without_momentum or without_amsgrad else ()
+
+
+def _by_count(
+    weights: OptimizerWeights, kinds: list[tuple[str, ...]], before: list[Values], specs: Mapping[str, ArraySpec]
+) -> dict[_Key, str]:
+    """Find the variables of Keras before 2.4: the iterations, if they were saved, and then kind by kind."""
+    keys: list[_Key] = [(kind, values.paths) for together in kinds for kind in together for values in before]
+    if weights.paths and specs[weights.paths[0]].shape == ():
+        keys.insert(0, _ITERATIONS_KEY)
     if len(keys) != len(weights.paths) or len(set(keys)) != len(keys):
         raise UnknownStateError("it has other variables than in Keras 3")
     return dict(zip(keys, weights.paths, strict=True))
