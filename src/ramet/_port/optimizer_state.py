@@ -63,11 +63,13 @@ class OptimizerWeights:
         paths: Their paths, in order.
         names: Their names, in the same order; empty if the file only numbers them.
         variables: For each array of the model, by its path, the name that its variable has in the file.
+        is_sorted: Whether their order is that of the names of these variables, as before Keras 2.0.6.
     """
 
     paths: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     variables: Mapping[str, str] | None = None
+    is_sorted: bool = False
 
     def without(self, paths: Collection[str]) -> OptimizerWeights:
         """Return the variables but those at some paths."""
@@ -282,6 +284,9 @@ def _by_count(
     weights: OptimizerWeights, kinds: list[tuple[str, ...]], before: list[Values], specs: Mapping[str, ArraySpec]
 ) -> dict[_Key, str]:
     """Find the variables of Keras before 2.4: the iterations, if they were saved, and then kind by kind."""
+    names = weights.variables or {}
+    if weights.is_sorted:
+        before = sorted(before, key=lambda values: names.get(values.paths[0], ""))
     keys: list[_Key] = [(kind, values.paths) for together in kinds for kind in together for values in before]
     if weights.paths and specs[weights.paths[0]].shape == ():
         keys.insert(0, _ITERATIONS_KEY)

@@ -175,7 +175,7 @@ def _from_file(file: ModelFile, findings: tuple[Finding, ...]) -> SourceFile:
         file.open_weights if is_archive and listing.groups else None,
         members,
         structured=is_archive,
-        optimizer=_numbered_optimizer(listing) if is_archive else _named_optimizer(listing),
+        optimizer=_numbered_optimizer(listing) if is_archive else _named_optimizer(listing, version),
         groups=_groups(listing) if is_archive else frozenset(),
     )
 
@@ -192,13 +192,14 @@ def _numbered_optimizer(listing: Listing) -> OptimizerWeights:
     return OptimizerWeights(tuple(found[number] for number in sorted(found)))
 
 
-def _named_optimizer(listing: Listing) -> OptimizerWeights:
+def _named_optimizer(listing: Listing, version: str) -> OptimizerWeights:
     names = listing.group(_OPTIMIZER).name_lists.get("weight_names", ())
     paths = tuple(f"{_OPTIMIZER}/{name}" for name in names)
     if any(path not in listing.arrays for path in paths):
         return OptimizerWeights()
     variables = {path: name for _, weights in legacy_layers(listing) for name, path in weights}
-    return OptimizerWeights(paths, tuple(names), variables)
+    release = [int(part) for part in re.findall(r"\d+", version)[:3]]
+    return OptimizerWeights(paths, tuple(names), variables, is_sorted=release < [2, 0, 6])
 
 
 def _version(value: Json) -> str:
