@@ -131,14 +131,19 @@ class ObjectGraph:
         return matches
 
 
-def no_keras_model(directory: Path) -> ModelFileError:
-    """Return the error for a SavedModel that Keras cannot rebuild from a config."""
+def no_keras_model(directory: Path, own_class: str = "") -> ModelFileError:
+    """Return the error for a SavedModel that Keras cannot rebuild from a config, perhaps because of the class of the model."""
+    if own_class:
+        reason = f"its class {own_class!a} is your own, and creates its layers in code; without it, only "
+        other = "load it with Keras 2, and load its weights into the class for Keras 3."
+    else:
+        reason, other = "it contains no Keras model, only computations that ", "save the model again with its config."
     return ModelFileError(
-        f"Cannot read '{escape(directory.name)}': it contains no Keras model, only computations that "
-        "`keras.layers.TFSMLayer` can run.",
+        f"Cannot read '{escape(directory.name)}': {reason}`keras.layers.TFSMLayer` can run"
+        f"{' the model' if own_class else ''}.",
         expected="a Functional or Sequential model, saved with `model.save` of Keras 2",
         fix=f'use keras.layers.TFSMLayer("{escape(directory.name)}", call_endpoint="serving_default") as a layer, '
-        "or save the model again with its config.",
+        f"or {other}",
         path=str(directory),
     )
 

@@ -122,7 +122,7 @@ def read_saved_model(path: str | Path, limits: Limits) -> SavedModel:
     described = read_json(root, _METADATA_FILE, limits, legacy=True) if root and identifier != _METRIC else None
     config = _model_config(described)
     if config is None or not isinstance(described, dict):
-        raise no_keras_model(directory)
+        raise no_keras_model(directory, _own_class(described))
     training, version = described.get("training_config"), described.get("keras_version")
     found = _Layers(directory, graph, texts, limits)
     return SavedModel(
@@ -207,6 +207,12 @@ def _doubts(config: Any, graph: ObjectGraph, paths: list[str]) -> dict[str, str]
             "of different models; as in Keras, the former decides"
         )
     return found
+
+
+def _own_class(described: Any) -> str:
+    """Return the class of a model that is described without its layers, or nothing if it is one of Keras."""
+    name = described.get("class_name") if isinstance(described, dict) else None
+    return name if isinstance(name, str) and name not in ("Functional", "Model", "Sequential") else ""
 
 
 def _model_config(described: Any) -> dict[str, Any] | None:
