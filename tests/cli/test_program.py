@@ -272,6 +272,18 @@ def test_unsupported_characters_are_written_as_codes(spawn, tmp_path):
     assert done.out.startswith("m\\xf6del.keras: tiny")
 
 
+@pytest.mark.parametrize("command", ["show", "scan"])
+def test_saved_model_is_named_with_a_way_out(ramet, tmp_path, command):
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "saved_model.pb").write_bytes(b"")
+
+    done = ramet(command, "old")
+
+    assert (done.code, done.out) == (3, "")
+    assert done.err.startswith("Cannot read 'old': it is a SavedModel, which only `ramet port` reads.")
+    assert "fix: port it and pass the new file: ramet port old new.keras." in done.err
+
+
 def test_current_folder_has_its_name_in_messages(ramet, tmp_path):
     done = ramet("show", ".")
 

@@ -15,6 +15,7 @@ from ramet._files.container import CONFIG, Container, EntryProblem, check_readab
 from ramet._files.h5 import H5File
 from ramet._files.limits import Limits, cannot_read
 from ramet._files.listing import Listing
+from ramet._report import escape
 from ramet.errors import HostileFileError, ModelFileError
 
 if TYPE_CHECKING:
@@ -123,6 +124,11 @@ class Probe:
     def unsupported(self, expected: str) -> ModelFileError:
         """Return the error for a path that no format recognizes."""
         parts = {"expected": expected, "path": str(self.path)}
+        if self.is_folder and (self.path / "saved_model.pb").is_file():
+            parts["fix"] = f"port it and pass the new file: ramet port {escape(self.path.name)} new.keras."
+            return cannot_read(
+                self.path.name, "it is a SavedModel, which only `ramet port` reads", ModelFileError, **parts
+            )
         if self.is_folder:
             parts["fix"] = "pass the path of a model file."
             return cannot_read(self.path.name, f"the folder contains no '{CONFIG}'", ModelFileError, **parts)
