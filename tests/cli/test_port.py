@@ -136,6 +136,17 @@ def test_plan_of_a_refused_file_lists_every_reason(ramet, tmp_path):
         assert f"local{number}" in done.out
 
 
+def test_model_of_a_class_of_its_own_is_refused(ramet, tmp_path):
+    legacy(tmp_path / "old.h5", {"class_name": "Mine", "config": {}})
+
+    for arguments in (["old.h5", "new.keras"], ["old.h5", "--plan"]):
+        done = ramet("port", *arguments)
+
+        assert (done.code, done.out) == (1, "")
+        assert done.err.startswith("Cannot port the model: its class 'Mine' is your own")
+    assert names_in(tmp_path) == ["old.h5"]
+
+
 @pytest.mark.slow
 def test_outputs_are_compared_with_tf_keras(ramet, written_by_tf_keras):
     done = ramet("port", written_by_tf_keras / "model.h5", "new.keras", "--against", "tf_keras", "--backend", "jax")

@@ -22,7 +22,7 @@ from ramet._cli.loading import configured_backend
 from ramet._cli.output import discard_output, is_broken_pipe, prepare_output, print_message, print_result
 from ramet._copy import why_python_walk
 from ramet._report import escape
-from ramet.errors import FormatError, ModelFileError, RametError, RecipeError, UnsafeFileError
+from ramet.errors import FormatError, ModelFileError, PortError, RametError, RecipeError, UnsafeFileError
 
 COMMANDS: tuple[Command, ...] = (
     show.COMMAND,
@@ -157,7 +157,7 @@ def _report_error(error: Exception) -> ExitCode:
         from ramet._select import LIST_OPS
 
         print_message(str(error).replace(LIST_OPS, "`ramet show`"))
-        if isinstance(error, UnsafeFileError):
+        if isinstance(error, UnsafeFileError | PortError):
             return ExitCode.DIFFERENT
         return ExitCode.FILE if isinstance(error, ModelFileError | RecipeError | FormatError) else ExitCode.USAGE
     if isinstance(error, MemoryError):
