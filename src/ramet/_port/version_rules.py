@@ -44,7 +44,6 @@ class _Limit:
         reason: What older releases do, as a clause that follows "Keras before 3.7".
         is_change: Whether a file of an older release is different in a newer one, too.
         first: The first release that cannot do it.
-        fix: Another way out.
     """
 
     classes: frozenset[str]
@@ -53,7 +52,6 @@ class _Limit:
     reason: str
     is_change: bool = False
     first: str = "3.0"
-    fix: str = ""
 
 
 def check_behavior(name: str, value: _Object, source: str, target: str, path: str, notes: Notes) -> None:
@@ -68,8 +66,7 @@ def check_behavior(name: str, value: _Object, source: str, target: str, path: st
         if limit.applies(value):
             own = name.rpartition(".")[2]
             way = f"port for Keras {limit.since} or newer" if after else "use the release that wrote the file"
-            reason = f"{own}: Keras before {limit.since} {limit.reason}"
-            notes.refuse(path, reason, ", ".join(filter(None, (way, limit.fix, "or change the layer."))))
+            notes.refuse(path, f"{own}: Keras before {limit.since} {limit.reason}", f"{way}, or change the layer.")
     for change in _TRAINING:
         if is_before(source, change.since) != is_before(target, change.since) and change.applies(name, value):
             notes.add("caution", path, f"in training, {change.what} in Keras {target}")
@@ -334,8 +331,6 @@ _LIMITS = (
         "3.10",
         _has_layer_as_activation,
         "cannot load a layer as an activation",
-        # The hard sigmoid of Keras 2 is such a layer if the target is new, and scaled weights if it is not.
-        fix="port the original again if this file was ported from Keras 2",
     ),
     _Limit(
         frozenset({"keras.src.models.functional.Functional"}),
