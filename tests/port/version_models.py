@@ -4,6 +4,8 @@ import keras
 import numpy as np
 from keras import layers, ops
 
+from ramet._port.settings import hard_sigmoid
+
 IMAGE, SERIES, VECTOR = (8, 8, 4), (6, 4), (5,)
 
 
@@ -232,6 +234,17 @@ def _grouped_attention():
     return keras.Model(x, layers.GroupQueryAttention(4, 4, 2)(x, x)), _data(SERIES)
 
 
+def _gates_of_keras_2():
+    """A model with the activation that porting from Keras 2 creates for its hard sigmoid."""
+    x, video = keras.Input(SERIES, name="x"), keras.Input((3, 5, 5, 2), name="video")
+    old = {"recurrent_activation": hard_sigmoid()}
+    y = layers.LSTM.from_config(layers.LSTM(3, return_sequences=True, dropout=0.1).get_config() | old)(x)
+    y = layers.Bidirectional(layers.GRU.from_config(layers.GRU(2, return_sequences=True).get_config() | old))(y)
+    y = layers.RNN(layers.GRUCell.from_config(layers.GRUCell(2, reset_after=False).get_config() | old))(y)
+    inner = keras.Sequential([layers.ConvLSTM2D.from_config(layers.ConvLSTM2D(2, 3).get_config() | old)])
+    return keras.Model([x, video], [y, inner(video)]), _data(SERIES, (3, 5, 5, 2))
+
+
 def _policy(name):
     def build():
         x = keras.Input(IMAGE, name="x")
@@ -305,6 +318,7 @@ MODELS = {
     "cells": _cells,
     "attention": _attention,
     "grouped_attention": _grouped_attention,
+    "gates_of_keras_2": _gates_of_keras_2,
     "mixed": _policy("mixed_bfloat16"),
     "half": _policy("mixed_float16"),
     "spectral": _spectral,

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from ramet._files import ArraySpec, Json, items_of, map_objects, path_with_name, private_copy, scan_config, unsafe_file
 from ramet._port.against import compare
-from ramet._port.archive import empty_groups, target_arrays, write_archive, write_h5_weights
+from ramet._port.archive import empty_groups, saved_groups, target_arrays, write_archive, write_h5_weights
 from ramet._port.cautions import add_cautions
 from ramet._port.compiling import custom_names, translate_compile
 from ramet._port.draft import Model, tensors_in
@@ -27,11 +27,13 @@ from ramet._port.keras_3 import complete_model
 from ramet._port.notes import Notes
 from ramet._port.optimizer_state import UnknownStateError, state_of_keras_2, state_of_keras_3, trained_weights
 from ramet._port.other_formats import check_format
-from ramet._port.placement import FLIPPED, Arrays, Values, account_for
+from ramet._port.placement import FLIPPED, Arrays, Values, account_for, scaled_gates
 from ramet._port.reading import check_depth, read_model, read_specs
 from ramet._port.releases import known_versions, resolve_version
 from ramet._port.report import PortReport
+from ramet._port.settings import is_hard_sigmoid
 from ramet._port.source import SourceFile, check_weights_argument, open_source
+from ramet._port.variables import own_slots
 from ramet._port.version_rules import is_before
 from ramet._port.versions import rename_weights, rewrite_for
 from ramet._port.vocabularies import place_vocabularies
@@ -592,21 +594,21 @@ def _from_keras_3(source: SourceFile, wanted: str, notes: Notes, given: dict[str
         return _keras_3_target(source, model, config, state, arrays, wanted, notes, {})
     for path in source.arrays:
         arrays.fates[path] = ("used", path)
+    values = {path: Values((path,), spec.shape, spec.dtype) for path, spec in source.arrays.items()}
     if wanted == TF_KERAS:
-        values = {path: Values((path,), spec.shape, spec.dtype) for path, spec in source.arrays.items()}
         return _tf_keras_target(source.config, values, source, arrays, notes)
-    config = _with_explicit_masks(source.config, written_by, wanted, notes)
+    config, scaled = _for_before_3_10(source.config, written_by, wanted, notes)
     config = rewrite_for(config, source=written_by, target=wanted, notes=notes)
     renamed = rename_weights(list(source.arrays), source=written_by, target=wanted, config=source.config)
     renamed = {path: name for path, name in renamed.items() if path != name}
+    for path, class_name in scaled.items():
+        values[path] = scaled_gates(values[path], class_name)
+        arrays.fates[path] = ("converted", values[path].how)
+    values = {renamed.get(path, path): value for path, value in values.items()}
 
     def write(target: Path) -> None:
         def write_weights(path: Path) -> None:
-            if renamed or source.weights is None:
-                values = {
-                    renamed.get(name, name): Values((name,), spec.shape, spec.dtype)
-                    for name, spec in source.arrays.items()
-                }
+            if renamed or scaled or source.weights is None:
                 write_h5_weights(path, values, set(source.groups), source.read)
                 return
             with source.weights() as stored, path.open("wb") as copy:
@@ -625,18 +627,31 @@ def _from_keras_3(source: SourceFile, wanted: str, notes: Notes, given: dict[str
     return _Prepared(arrays, write, config, is_current=is_current, original=original)
 
 
-def _with_explicit_masks(config: dict[str, Json], source: str, target: str, notes: Notes) -> dict[str, Json]:
-    """Return the config of a model in which every layer has its mask in a release that would lose it."""
+def _for_before_3_10(
+    config: dict[str, Json], source: str, target: str, notes: Notes
+) -> tuple[dict[str, Json], dict[str, str]]:
+    """Prepare a model for releases before 3.10, which lose some masks and have no activations that are made of layers.
+
+    Returns:
+        Its config, and the classes of recurrent layers by the paths of their weights, if these have to be scaled.
+    """
     if not is_before(target, "3.10") or is_before(source, "3.10"):
-        return config
+        return config, {}
     settings = config.get("config")
     if not isinstance(settings, dict) or not isinstance(settings.get("layers"), list):
-        return config  # a class of its own: the file does not contain how it calls its layers
+        return config, {}  # a class of its own: the file does not contain how it calls its layers
     model = read_model(copy.deepcopy(config))
     read_specs(model, config)
-    if not make_masks_explicit(model, notes, source=3, target=target):
-        return config
-    return {**config, **write_model(model)}
+    changed = make_masks_explicit(model, notes, source=3, target=target)
+    scaled = {
+        f"{group}/{slot.group}/vars/{slot.number}".replace("//", "/"): layer.class_name
+        for group, layer in saved_groups(model)
+        if is_hard_sigmoid(layer.config.get("recurrent_activation"))
+        for slot in own_slots(layer) or ()
+    }
+    if scaled:
+        express_hard_sigmoid(model, target, notes)
+    return ({**config, **write_model(model)} if changed or scaled else config), scaled
 
 
 def _release_of(source: SourceFile) -> str:
