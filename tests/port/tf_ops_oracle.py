@@ -89,6 +89,11 @@ CASES = {
     # Operators.
     "x + y": lambda x, z: x + z,
     "x + 1": lambda x: x + 1,
+    # With these sizes, Keras 3 on TensorFlow would take the second operand for a bias of another axis.
+    "x + column as long as a row": lambda square: square[:, 0] + tf.reduce_mean(square[:, 0], axis=1, keepdims=True),
+    "x + constant column": lambda square: square + tf.constant([[1.0], [2.0], [3.0]]),
+    "x + row as long as a column": lambda x: x[:, :, :1] + tf.constant([1.0, 2.0, 3.0, 4.0]),
+    "x + constant with more axes": lambda v: v + tf.reshape(tf.range(6.0), (1, 1, 6)),
     "2 - x": lambda x: 2.0 - x,
     "x * list": lambda x: x * tf.constant(_CONSTANT),
     "x * longer list": lambda one: one * tf.ones((1, 3, 1, 2)) * tf.reshape(tf.range(6.0), (1, 3, 1, 2)),
