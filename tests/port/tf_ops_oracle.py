@@ -360,6 +360,15 @@ CASES = {
     "gather tensor": lambda x, n: tf.gather(x, n, axis=1),
     "gather batch": lambda x, n: tf.gather(x, n, axis=1, batch_dims=1),
     "gather batch row": lambda x, k: tf.gather(x, k, batch_dims=1),
+    "gather_nd": lambda x: tf.gather_nd(tf.transpose(x, [1, 2, 0]), [[3, 0], [1, 5]]),
+    "gather_nd tensor": lambda x, n: tf.gather_nd(x, tf.minimum(n, 2)),
+    "gather_nd rows": lambda x, k: tf.gather_nd(x, tf.minimum(k, 2)[:, None]),
+    "gather_nd batch": lambda x, n: tf.gather_nd(x, n, batch_dims=1),
+    "gather_nd batch rows": lambda seq, n: tf.gather_nd(seq, n[..., None], batch_dims=1),
+    "gather_nd batch deep": lambda img, n: tf.gather_nd(img, tf.stack([n, n + 2], -1), batch_dims=1),
+    "gather_nd batch grid": lambda img, n: tf.gather_nd(
+        img, tf.stack([tf.stack([n, n + 2], -1), tf.stack([n + 1, n], -1)], 1), batch_dims=1
+    ),
     "gather batch deep": lambda img, n: tf.gather(img, n, batch_dims=1),
     "where": lambda x, z: tf.where(x > 0, x, z),
     "where scalar": lambda x: tf.where(x > 0, x, 0.0),

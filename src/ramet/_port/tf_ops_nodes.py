@@ -58,7 +58,7 @@ _NODES = """
     Pack stack *values axis=axis; Unpack unstack x num=num axis=axis; ConcatV2 concat *values axis; Concat concat axis *values
     Split split axis x num_or_size_splits=num_split; SplitV split x num_or_size_splits axis
     Pad pad x paddings; PadV2 pad x paddings constant_values; MirrorPad pad x paddings mode=mode
-    GatherV2 gather x indices axis batch_dims=batch_dims; Gather gather x indices; Slice slice x begin size
+    GatherV2 gather x indices axis batch_dims=batch_dims; Gather gather x indices; GatherNd gather_nd x indices; Slice slice x begin size
     StridedSlice strided_slice x begin end strides begin_mask=begin_mask end_mask=end_mask ellipsis_mask=ellipsis_mask new_axis_mask=new_axis_mask shrink_axis_mask=shrink_axis_mask
     ArgMax argmax x axis output_type=output_type; ArgMin argmin x axis output_type=output_type
     OneHot one_hot indices depth on_value off_value axis=axis dtype=T; TopKV2 top_k x k sorted=sorted

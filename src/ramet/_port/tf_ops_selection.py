@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from ramet._port.draft import Tensor
-from ramet._port.tf_ops_arrays import RUN_TIME, filled, numbers, row, size_of
+from ramet._port.tf_ops_arrays import RUN_TIME, filled, numbers, reshape, row, size_of
 from ramet._port.tf_ops_base import (
     CORE,
     MATH,
@@ -103,6 +104,45 @@ def _gather(b: Builder, a: Arguments) -> Operand:
         indices = b.op("ExpandDims", indices, axis=-1)
     result = b.op("TakeAlongAxis", x, indices, axis=batch)
     return b.op("Squeeze", result, axis=batch) if depth == 0 else result
+
+
+@rule("gather_nd", "x!|params indices! batch_dims bad_indices_policy")
+def _gather_nd(b: Builder, a: Arguments) -> Operand:
+    x, indices, batch = b.operand(a["x"]), b.operand(a["indices"]), a["batch_dims"] or 0
+    sizes, places = b.shape(x), b.shape(indices)
+    depth = places[-1] if places else None
+    if batch not in (0, 1) or sizes is None or not places or not depth:
+        raise Untranslatable(f"tf.gather_nd with batch_dims={batch} or indices of unknown size is not supported")
+    inner, rest = sizes[batch : batch + depth], sizes[batch + depth :]
+    if depth == 1:
+        flat = _flat_indices(b, indices, [1])
+    elif isinstance(x, Constant) or not all(isinstance(size, int) for size in inner[1 - batch :]):
+        raise Untranslatable("tf.gather_nd with several indices of a tensor of unknown size is not supported")
+    else:
+        flat = _flat_indices(b, indices, [math.prod(inner[axis + 1 :]) for axis in range(depth)])
+        count = math.prod(inner) if all(isinstance(size, int) for size in inner) else -1
+        x = reshape(b, x, [-1, count, *rest] if batch else [count, *rest])
+    if not batch:
+        return b.op("Take", x, flat, axis=0)
+    several = places[1:-1]
+    if len(several) > 1:
+        flat = reshape(
+            b, flat, [-1, math.prod(several)] if all(isinstance(size, int) for size in several) else [-1, -1]
+        )
+    result = _gather(b, {"x": x, "indices": flat, "axis": 1, "batch_dims": 1})
+    return reshape(b, result, [-1, *several, *rest]) if len(several) > 1 else result
+
+
+def _flat_indices(b: Builder, indices: Operand, strides: Sequence[int]) -> Operand:
+    """Return the positions that indices along several axes have in these axes made one."""
+    if isinstance(indices, Constant):
+        import numpy as np
+
+        return Constant((np.array(indices.value) @ np.array(strides)).tolist(), indices.dtype)
+    if len(strides) == 1:
+        return b.op("Squeeze", indices, axis=-1)
+    weighted = b.op("Multiply", indices, Constant(list(strides), b.dtype(indices) or "int32"))
+    return b.op("Sum", weighted, axis=-1, keepdims=False)
 
 
 @rule("embedding_lookup", "params! ids! partition_strategy max_norm validate_indices")
