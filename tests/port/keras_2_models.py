@@ -561,6 +561,7 @@ def _recurrent():
             inputs=lambda: [_floats(BATCH, 5, 3)],
         )
         add(f"{kind} tensor mask", lambda kind=kind: _mask_argument(getattr(L, kind)(3)))
+    add("constant masks", lambda: _constant_mask())
     for activation in ("hard_sigmoid", "relu", "tanh", "linear", "softmax"):
         for kind in ("LSTM", "GRU"):
             add(
@@ -716,6 +717,13 @@ def _mask_argument(layer):
     return k.Model([x, mask], layer(x, mask=mask))
 
 
+def _constant_mask():
+    x = k.Input((4, 3))
+    mask = tf.constant([[True, True, False, True], [False, True, True, False], [True, False, False, False]])
+    y = L.LSTM(3, return_sequences=True)(x, mask=mask)
+    return k.Model(x, [L.GRU(2)(y), L.GlobalAveragePooling1D()(x, mask=mask)])
+
+
 def _frozen_inside():
     inner = stack(L.Dense(3), L.BatchNormalization(), L.Dense(3), shape=(5,))
     inner.layers[0].trainable = False
@@ -772,6 +780,7 @@ def _merging():
             formats=("h5", "keras", "saved") if name in ("", " output shape") else ("h5", "keras"),
         )
     add("multi head self", lambda: _self_attention())
+    add("multi head constant mask", lambda: _multi_head_constant_mask())
     add(
         "multi head axes",
         lambda: _multi_head({"num_heads": 2, "key_dim": 3, "attention_axes": (2, 3)}, {}, (2, 3, 4, 5), (2, 3, 4, 5)),
@@ -828,6 +837,12 @@ def _self_attention():
 def _multi_head_mask():
     q, v, m = k.Input((4, 5)), k.Input((3, 6)), k.Input((4, 3), dtype="bool")
     return k.Model([q, v, m], L.MultiHeadAttention(2, 3)(q, v, attention_mask=m))
+
+
+def _multi_head_constant_mask():
+    q, v = k.Input((4, 5)), k.Input((3, 6))
+    rows = [[True, False, True], [True, True, False], [False, True, True], [True, True, True]]
+    return k.Model([q, v], L.MultiHeadAttention(2, 3)(q, v, attention_mask=tf.constant([rows])))
 
 
 def _multi_head_embedding():

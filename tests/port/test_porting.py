@@ -66,6 +66,22 @@ def test_report_is_written_as_markdown_html_and_json(report):
 
 
 @pytest.mark.no_backend
+def test_layers_that_crop_everything_are_refused(tmp_path):
+    cropping = old_layer("Cropping1D", "crop", cropping=[2, 2])
+    repeat = old_layer("RepeatVector", "repeat", n=4)
+    stacked = legacy(tmp_path / "stack.h5", old_model(repeat, cropping))
+    graph = legacy(
+        tmp_path / "graph.h5", old_graph((repeat, [[["x", 0, 0, {}]]]), (cropping, [[["repeat", 0, 0, {}]]]))
+    )
+
+    # Keras 2 loads them, up to version 2.11; Keras 3 does not.
+    for path in (stacked, graph):
+        refusal = ramet.port(path).refusals[0]
+        assert refusal.path == "crop"
+        assert "crops its whole input" in refusal.reason
+
+
+@pytest.mark.no_backend
 def test_plan_lists_all_reasons_and_port_raises_the_first(tmp_path):
     path = legacy(tmp_path / "old.h5", old_model(old_layer("Mine", "a"), old_layer("Yours", "b")))
 

@@ -16,7 +16,7 @@ from ramet._port.reading import rename_tensors
 from ramet._port.settings import is_hard_sigmoid, made_of_layers, modernize, policy_name, translate_settings
 from ramet._port.shapes import Spec, output_specs
 from ramet._port.tf_ops import Constant, Dim, Known, OpCall, Step, Untranslatable, translate_op
-from ramet._port.tf_ops_base import Builder, made_of
+from ramet._port.tf_ops_base import Builder, leaves, made_of
 from ramet._port.tf_ops_known import known_dtype
 from ramet._port.variables import inner_layers, walk_layers
 from ramet._port.writing import write_layer
@@ -45,6 +45,8 @@ _FLOATING = frozenset(
     }
 )
 _WITHOUT_ROUNDING = "put Rescaling(1.0) before it in the original, which then returns floats, too."
+_WITHOUT_CROPPING = "crop less in the original, or leave out this output."
+_MASKS = frozenset({"attention_mask", "mask"})
 _LOOKUPS = frozenset({"IntegerLookup", "StringLookup", "TextVectorization"})
 
 
@@ -161,6 +163,9 @@ class _Translation:
                 found = Spec(found.shape, "float32" if conversion.class_name == "Cast" else found.dtype)
             layers.append(layer)
             specs = _specs_of(layer, [found], {}) or []
+            reason = _nothing_left(layer, specs[0] if specs else Spec())
+            if reason is not None:
+                self._notes.refuse(f"{path}/{layer.name}" if path else layer.name, reason, _WITHOUT_CROPPING)
             for conversion in _conversions_after(layer):
                 add(layer, conversion)
         model.layers = layers
@@ -492,7 +497,10 @@ class _Operations:
                 self._operation(layer, number, call, dtypes)
                 continue
             self._prepare_inputs(layer, call)
+            self._make_masks_tensors(layer, call)
             self._note_specs(layer, number, call)
+            if (reason := _nothing_left(layer, self._spec(Tensor(name, number)))) is not None:
+                self._refuse(layer, reason, _WITHOUT_CROPPING)
             for conversion in _conversions_after(layer):
                 result = Tensor(layer.name, number)
                 self._replaced[result] = self._convert(layer, conversion, result)
@@ -536,19 +544,34 @@ class _Operations:
         if leaf in self._made:
             return self._made[leaf]
         layer = self._layers[leaf.layer]
+        made = self._constant(layer, found, self._known_dtypes[leaf])
+        if made is None:
+            return leaf
+        self._notes.add("translated", self._where(layer), f"{layer.source or layer.name} is now a constant or a count")
+        self._made[leaf] = made
+        return made
+
+    def _constant(self, layer: Layer, value: Any, dtype: str) -> Tensor | None:
+        """Return a tensor with values that are known; refuse the layer if there is none to make it from."""
         inputs = [one for one in tensors_in(self._model.inputs) if self._spec(one).dtype != "string"]
         builder = Builder(lambda one: self._spec(one).shape, lambda one: self._spec(one).dtype)
         try:
+            self._spend(value)
             if not inputs or self._spec(inputs[0]).shape is None:
                 raise Untranslatable("its result is a constant, and the model has no input to make it from")
-            made_of(builder, found, self._known_dtypes[leaf], inputs[0])
+            made_of(builder, value, dtype, inputs[0])
         except Untranslatable as error:
             self._refuse(layer, str(error))
-            return leaf
-        made = self._make(layer.name, builder.steps)[-1]
-        self._notes.add("translated", self._where(layer), f"{layer.source or layer.name} is now a constant or a count")
-        self._made[leaf] = Tensor(made.name)
-        return self._made[leaf]
+            return None
+        return Tensor(self._make(layer.name, builder.steps)[-1].name)
+
+    def _make_masks_tensors(self, layer: Layer, call: Call) -> None:
+        """Replace the constants among the masks of a call: Keras 3 takes tensors, and ramet follows them."""
+        for key in _MASKS & call.kwargs.keys():
+            value = call.kwargs[key]
+            if isinstance(value, list) and all(isinstance(leaf, bool | int | float) for leaf in leaves(value)):
+                made = self._constant(layer, map_leaves(value, bool), "bool")
+                call.kwargs[key] = value if made is None else made
 
     def _current(self, leaf: Any) -> Any:
         if not isinstance(leaf, Tensor):
@@ -664,6 +687,15 @@ class _Operations:
         after = self._readers.get(layer.name, [])
         where = f" (after {', '.join(dict.fromkeys(around)) or 'nothing'}, before {', '.join(dict.fromkeys(after)) or 'the output'})"
         self._notes.refuse(self._where(layer), f"{reason}{where}", fix)
+
+
+def _nothing_left(layer: Layer, result: Spec) -> str | None:
+    """Return why Keras 3 cannot load a cropping layer, if nothing is left of its input."""
+    if not layer.class_name.startswith("Cropping") or result.shape is None:
+        return None
+    if not any(isinstance(size, int) and size < 1 for size in result.shape[1:]):
+        return None
+    return "it crops its whole input, which Keras 3 does not allow"
 
 
 def _is_none(value: Argument) -> bool:
