@@ -324,6 +324,23 @@ def test_a_metric_setting_that_the_target_lacks_leaves_out_the_metrics_only(tmp_
 
 
 @pytest.mark.no_backend
+@pytest.mark.parametrize("kind", ["BinaryIoU", "MeanIoU"])
+def test_overlaps_count_with_floats_before_keras_3_8(kind, tmp_path):
+    settings = {"BinaryIoU": {}, "MeanIoU": {"num_classes": 2}}[kind]
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, name="head")])
+    model.compile("sgd", "mse", metrics=[getattr(keras.metrics, kind)(**settings)])
+    config = saved_config(model, tmp_path / "model.keras")
+    dtypes = {}
+    for target in ("3.7", "3.8"):
+        found, _ = rewrite(json.loads(json.dumps(config)), target)
+        dtypes[target] = found["compile_config"]["metrics"][0]["config"]["dtype"]
+
+    # An older release fails at the first batch if it counts with integers.
+    assert dtypes["3.7"] == "float32"
+    assert dtypes["3.8"] == config["compile_config"]["metrics"][0]["config"]["dtype"]
+
+
+@pytest.mark.no_backend
 @pytest.mark.parametrize("quantized", [False, True])
 def test_low_rank_and_quantized_layers_are_refused_where_they_do_not_exist(quantized, tmp_path):
     model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(4, name="head")], name="net")

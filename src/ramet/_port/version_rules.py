@@ -102,6 +102,8 @@ _TRAINING = (
     _Change("3.13", lambda name, _: name == "keras.optimizers.Muon", "the steps of Muon are scaled otherwise"),
 )
 
+# Metrics that count with integers since Keras 3.8.
+_OVERLAPS = frozenset(f"keras.metrics.{name}" for name in ("BinaryIoU", "IoU", "MeanIoU", "OneHotIoU", "OneHotMeanIoU"))
 _TRANSPOSED_NAME = re.compile(r"keras\.layers\.Conv[123]DTranspose")
 _STRIDED_NAME = re.compile(r"keras\.layers\.((Depthwise|Separable)?Conv[123]D|(Average|Max)Pooling[123]D)")
 _AVERAGE_NAME = re.compile(r"keras\.layers\.AveragePooling[123]D")
@@ -414,6 +416,9 @@ def adapt_to_loader(name: str, value: _Object, target: str, path: str, notes: No
             del item["build_config"]
         if built:
             notes.add("dropped", path, "the shapes of the inner layer, which follow from those of the outer one")
+    elif name in _OVERLAPS and is_before(target, "3.8") and "int" in str(config.get("dtype")):
+        notes.add("rewritten", path, f"dtype='float32' of {name.rpartition('.')[2]}, which counts with floats there")
+        config["dtype"] = "float32"
     elif name == "keras.src.ops.numpy.GetItem" and is_before(target, "3.2"):
         for call in value.get("inbound_nodes") or ():
             keys = [item for item in walk_json(call) if isinstance(item, list) and any(map(_is_slice, item))]
