@@ -83,6 +83,33 @@ def test_weights_of_cudnn_layers_are_converted(cudnn, tmp_path, name, groups):
     assert {fate for fate, _ in report.arrays.values()} == {"converted"}
 
 
+WRITE_CUDNN_ARCHIVE = """
+import sys
+import numpy as np
+import tf_keras
+from tf_keras.src.layers.rnn.cudnn_gru import CuDNNGRU
+from tf_keras.src.layers.rnn.cudnn_lstm import CuDNNLSTM
+
+x = tf_keras.Input((6, 4))
+model = tf_keras.Model(x, CuDNNGRU(3)(CuDNNLSTM(5, return_sequences=True)(x)))
+model.set_weights([np.random.default_rng(1).normal(size=one.shape) for one in model.get_weights()])
+model.save(sys.argv[1] + "/archive.keras")
+model.save(sys.argv[1] + "/archive.h5")
+"""
+
+
+def test_archives_with_cudnn_layers_have_the_weights_of_the_same_hdf5_file(tmp_path):
+    subprocess.run([sys.executable, "-c", WRITE_CUDNN_ARCHIVE, str(tmp_path)], check=True, capture_output=True)
+    ported = []
+    for kind in ("h5", "keras"):
+        ramet.port(tmp_path / f"archive.{kind}", tmp_path / f"{kind}.keras", isolated=False)
+        ported.append(arrays_of(tmp_path / f"{kind}.keras")[0])
+
+    assert len(ported[0]) == 6
+    assert ported[0].keys() == ported[1].keys()
+    assert all(np.array_equal(values, ported[1][path]) for path, values in ported[0].items())
+
+
 def write_old(path, layers, weights, *, version=b"1.2.2", backend=b"tensorflow"):
     """Write an HDF5 file as Keras 1 does: a list of layers, and weights with names such as `dense_1_W`."""
     with h5py.File(path, "w") as file:

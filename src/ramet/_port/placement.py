@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ramet._files import ArraySpec, snake_case
@@ -430,6 +430,9 @@ def _place_group(
         slots = own_slots(one)
         if slots is None:
             _place_own_class(one, path, specs, arrays)
+        if one.class_name in _WITHOUT_CELL and slots:
+            _place_cudnn(one, slots, dict(find(path)), specs, arrays, notes)
+            slots = []
         for slot in slots or ():
             where = f"{path}/{_OLD_GROUPS.get(slot.group, slot.group)}" if slot.group else path
             entries = dict(find(where))
@@ -484,8 +487,28 @@ def saved_key(layer: Layer, number: int | str) -> str:
     return str(number)
 
 
+def _place_cudnn(
+    layer: Layer, slots: Sequence[Slot], saved: dict[str, str], specs: _Weights, arrays: Arrays, notes: Notes
+) -> None:
+    """Place the variables of a layer for cuDNN, which holds them itself instead of a cell."""
+    missing = [slot.name for slot in slots if str(slot.number) not in saved]
+    if missing:
+        _refuse_missing(layer, missing, notes)
+        return
+    paths = [saved[str(slot.number)] for slot in slots]
+    steps = conversion_of(layer, [specs[path].shape for path in paths], is_keras_1=False)
+    for number, (slot, path) in enumerate(zip(slots, paths, strict=True)):
+        values = Values((path,), specs[path].shape, specs[path].dtype)
+        if steps is not None:
+            values = replace(values, shape=steps[number].shape, convert=steps[number].convert, how=steps[number].how)
+        _fill(slot, values, arrays, notes)
+
+
 _OLD_LAYERS = "_layer_checkpoint_dependencies"
 _OLD_GROUPS = {f"{part}_dense": f"_{part}_dense" for part in ("key", "output", "query", "value")}
+
+# Layers without a cell: they hold their variables themselves.
+_WITHOUT_CELL = frozenset({"CuDNNGRU", "CuDNNLSTM"})
 
 
 # State that a file may have besides the weights of layers, with the reason to leave it out.

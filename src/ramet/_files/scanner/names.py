@@ -40,6 +40,8 @@ _MORE_LAYERS = frozenset(
         "GroupedQueryAttention",
     }
 )
+# Layers of TensorFlow 1 that Keras 2.12 and newer write into `.keras` files under this name, although they are not there.
+_LAYERS_OF_TENSORFLOW_1 = frozenset({"keras.layers.CuDNNGRU", "keras.layers.CuDNNLSTM"})
 _NO_LAYERS = frozenset({"AbstractRNNCell", "DenseFeatures", "InputSpec", "LocallyConnected1D", "LocallyConnected2D"})
 # Classes of TensorFlow that describe a tensor, as files name them.
 _TENSOR_TYPES = frozenset(
@@ -125,7 +127,8 @@ def snake_case(class_name: str) -> str:
 
 def is_class(module: str, name: str) -> bool:
     """Return whether a module of Keras has a class of this name that model files may contain."""
-    return f"{_of_keras(module)}.{name}" in keras_names().classes
+    full_name = f"{_of_keras(module)}.{name}"
+    return full_name in keras_names().classes or full_name in _LAYERS_OF_TENSORFLOW_1
 
 
 def is_function(module: str, name: str) -> bool:
