@@ -846,6 +846,35 @@ def test_training_that_tf_keras_does_not_know_is_left_out_with_a_note(changes, l
     assert left in str(next(iter(notes)))
 
 
+EVALUATE = """
+import json, sys
+import numpy as np
+import tf_keras
+
+stored = np.load(sys.argv[1])
+model = tf_keras.models.load_model(sys.argv[2])
+print(json.dumps(model.evaluate(stored["x"], stored["y"], verbose=0, return_dict=True)))
+"""
+
+
+@pytest.mark.parametrize("kind", ["h5", "keras"])
+def test_accuracy_and_overlap_of_classes_by_number_are_the_same(tmp_path, kind):
+    model = keras.Sequential([keras.Input(VECTOR), layers.Dense(3, activation="softmax")])
+    overlap = keras.metrics.MeanIoU(3, sparse_y_pred=False, name="overlap")
+    model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy", overlap])
+    x, y = np.random.default_rng(0).normal(size=(20, 5)), np.arange(20) % 3
+    model.save(tmp_path / "model.keras")
+    ramet.port(tmp_path / "model.keras", tmp_path / f"old.{kind}", to="tf_keras", isolated=False)
+    np.savez(tmp_path / "data.npz", x=x, y=y)
+    command = [sys.executable, "-c", EVALUATE, str(tmp_path / "data.npz"), str(tmp_path / f"old.{kind}")]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+
+    # tf_keras would take `categorical_accuracy` for "accuracy", and fail on the integers with which Keras 3 counts.
+    found = json.loads(done.stdout.splitlines()[-1])
+    expected = model.evaluate(x, y, verbose=0, return_dict=True)
+    assert found == pytest.approx(expected, rel=1e-5)
+
+
 def test_weights_without_a_place_are_refused(tmp_path):
     model = keras.Sequential([keras.Input(VECTOR), layers.Dense(2)])
     notes = Notes()

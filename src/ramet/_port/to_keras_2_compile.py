@@ -37,7 +37,7 @@ def keras_2_compile(config: dict[str, Json] | None, notes: Notes) -> _Config | N
     made: _Config = {"loss": loss, "loss_weights": config.get("loss_weights")}
     for key in ("metrics", "weighted_metrics"):
         try:
-            made[key] = _map(config.get(key), _metric)
+            made[key] = _with_sparse_accuracy(_map(config.get(key), _metric), loss)
         except _UnknownError as error:
             made[key] = None
             notes.add("left out", "", f"the {key.replace('_', ' ')} of the model: {error}")
@@ -49,6 +49,33 @@ def keras_2_compile(config: dict[str, Json] | None, notes: Notes) -> _Config | N
     # Under its own name, tf_keras finds the optimizer of before 2.11.
     legacy = {"class_name": f"Custom>{optimizer['class_name']}", "config": optimizer["config"]}
     return {**made, "optimizer_config": legacy}
+
+
+def _with_sparse_accuracy(metrics: Json, loss: Json) -> Json:
+    """Return metrics with the class that "accuracy" means for a loss that takes the numbers of classes.
+
+    When tf_keras loads a file, it looks at the outputs only, and takes `categorical_accuracy`.
+    """
+    if isinstance(loss, dict) and "class_name" not in loss:
+        if not isinstance(metrics, dict):
+            return metrics
+        return {key: _with_sparse_accuracy(item, loss.get(key)) for key, item in metrics.items()}
+    if isinstance(loss, list):
+        if not isinstance(metrics, list) or len(metrics) != len(loss):
+            return metrics
+        return [_with_sparse_accuracy(one, other) for one, other in zip(metrics, loss, strict=True)]
+    name = loss.get("class_name") if isinstance(loss, dict) else loss
+    if name not in ("sparse_categorical_crossentropy", "SparseCategoricalCrossentropy"):
+        return metrics
+
+    def change(metric: Json) -> Json:
+        if metric not in ("accuracy", "acc"):
+            return metric
+        config = {"name": metric, "dtype": "float32"}
+        class_name = "SparseCategoricalAccuracy"
+        return {"module": "keras.metrics", "class_name": class_name, "config": config, "registered_name": None}
+
+    return _map(metrics, change)
 
 
 def _map(value: Json, change: Callable[[Json], Json]) -> Json:
@@ -80,6 +107,8 @@ def _object(value: Json, kind: str, what: str) -> _Config:
             if item not in _REDUCTIONS:
                 raise _UnknownError(f"tf_keras has no reduction {item!a}")
             kept[key] = _REDUCTIONS[item]
+        elif key == "dtype" and kind == "metrics" and name.endswith("IoU"):
+            continue  # Keras 3 counts with integers, on which tf_keras fails
         elif key in taken or key == "name" or (key == "dtype" and kind == "metrics" and isinstance(item, str)):
             kept[key] = plain_value(item)
         elif item is not None and key != "dtype" and not has_default(f"keras.{kind}.{name}", key, item):
