@@ -81,6 +81,26 @@ def test_layers_that_crop_everything_are_refused(tmp_path):
         assert "crops its whole input" in refusal.reason
 
 
+@pytest.mark.parametrize("settings", [{"bin_boundaries": [0.0, 1.0]}, {"bins": [0.0, 1.0, float("inf")]}])
+def test_numbers_are_put_into_bins_before_they_are_rounded(settings, tmp_path):
+    path = legacy(tmp_path / "old.h5", old_model(old_layer("Discretization", "bins", **settings)))
+    with h5py.File(path, "r+") as file:
+        config = json.loads(file.attrs["model_config"])
+        config["config"]["layers"][1]["config"]["dtype"] = "int64"
+        file.attrs["model_config"] = json.dumps(config)
+    x = np.array([[-0.5, 0.5, 1.5, -2.5]], "float32")
+
+    # Keras on TensorFlow casts the inputs to the dtype of the layer in predict() only.
+    found = ramet.load(path).predict(x, verbose=0)
+    assert found.tolist() == np.digitize(x, [0.0, 1.0]).tolist()
+
+
+def test_old_name_of_the_number_of_categories_is_translated(tmp_path):
+    encoding = old_layer("CategoryEncoding", "code", max_tokens=4, output_mode="count", sparse=False)
+    model = ramet.load(legacy(tmp_path / "old.h5", old_model(encoding)))
+    assert outputs(model, np.array([[0, 1, 1, 3]])).tolist() == [[1, 2, 0, 1]]
+
+
 @pytest.mark.no_backend
 def test_plan_lists_all_reasons_and_port_raises_the_first(tmp_path):
     path = legacy(tmp_path / "old.h5", old_model(old_layer("Mine", "a"), old_layer("Yours", "b")))

@@ -136,8 +136,24 @@ def modernize(layer: Layer, path: str, notes: Notes, *, is_keras_1: bool) -> Non
         if name != layer.class_name:
             layer.registered_name = layer.class_name
         layer.class_name = _ALIASES.get(name, name)
+        _rename_settings(layer, path, notes)
     if is_keras_1 or layer.class_name == "Merge":
         keras_1.modernize(layer, path, notes)
+
+
+def _rename_settings(layer: Layer, path: str, notes: Notes) -> None:
+    """Give the preprocessing layers of TensorFlow 2.3 to 2.5 the settings that later releases have."""
+    old, new = _EXPERIMENTAL.get(layer.class_name, ("", ""))
+    if old not in layer.config or new in layer.config:
+        return
+    value = layer.config.pop(old)
+    if old == "bins" and isinstance(value, list):
+        value = [one for one in value if one != float("inf")]  # the last bin had an upper boundary then
+    layer.config[new] = value
+    notes.add("rewritten", path, f"{old} is now {new}")
+
+
+_EXPERIMENTAL = {"CategoryEncoding": ("max_tokens", "num_tokens"), "Discretization": ("bins", "bin_boundaries")}
 
 
 def translate_settings(layer: Layer, path: str, notes: Notes) -> None:
@@ -532,6 +548,14 @@ def _special_lookup(layer: Layer, path: str, notes: Notes) -> None:
             )
 
 
+def _special_discretization(layer: Layer, path: str, notes: Notes) -> None:
+    config = layer.config
+    if "int" in str(config.get("dtype")):
+        # In Keras 2, this is the dtype of the result. Keras 3 may cast the inputs to it.
+        config["dtype"] = "float32"
+        notes.add("rewritten", path, "dtype='float32', which is that of its inputs in Keras 3")
+
+
 _TEXT_FUNCTIONS = frozenset({"lower_and_strip_punctuation", "lower", "strip_punctuation", "whitespace", "character"})
 
 
@@ -621,6 +645,7 @@ _SPECIAL: dict[str, Callable[[Layer, str, Notes], None]] = {
     "BatchNormalization": _special_batch_normalization,
     "Bidirectional": _special_bidirectional,
     "CategoryEncoding": _special_lookup,
+    "Discretization": _special_discretization,
     "GRU": _special_gru,
     "GRUCell": _special_gru,
     "InputLayer": _special_input,
