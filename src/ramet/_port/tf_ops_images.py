@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ramet._port.shapes import Shape
-from ramet._port.tf_ops_arrays import get_item, numbers
+from ramet._port.tf_ops_arrays import RUN_TIME, get_item, numbers
 from ramet._port.tf_ops_base import (
     CORE,
     IMAGE,
@@ -264,6 +264,83 @@ def _crop(b: Builder, a: Arguments) -> Operand:
     names = ("offset_height", "offset_width", "target_height", "target_width")
     top, left, height, width = numbers([a[name] for name in names], "the box of tf.image.crop_to_bounding_box")
     return get_item(b, a["image"], [..., slice(top, top + height), slice(left, left + width), slice(None)])
+
+
+@rule("image.central_crop", "image! central_fraction!")
+def _central_crop(b: Builder, a: Arguments) -> Operand:
+    height, width = _static_size(b, a["image"], a["function"])
+    fraction = a["central_fraction"]
+    if not isinstance(fraction, int | float):
+        raise Untranslatable(f"the fraction of tf.image.central_crop is {RUN_TIME}")
+    top, left = (int((size - size * fraction) / 2) for size in (float(height), float(width)))
+    return get_item(b, a["image"], [..., slice(top, height - top), slice(left, width - left), slice(None)])
+
+
+@rule("image.resize_with_crop_or_pad image.resize_image_with_crop_or_pad", "image! target_height! target_width!")
+def _crop_or_pad(b: Builder, a: Arguments) -> Operand:
+    x, function = a["image"], a["function"]
+    new = numbers([a["target_height"], a["target_width"]], f"the target size of tf.{function}")
+    old = _static_size(b, x, function)
+    if any(size > target for size, target in zip(old, new, strict=True)):
+        tops = [max((size - target) // 2, 0) for size, target in zip(old, new, strict=True)]
+        slices = [slice(top, top + min(target, size)) for top, target, size in zip(tops, new, old, strict=True)]
+        x = get_item(b, x, [..., *slices, slice(None)])
+    pairs = []
+    for size, target in zip(old, new, strict=True):
+        before = max((target - size) // 2, 0)
+        pairs.append([before, max(target - size, 0) - before])
+    return _pad_sides(b, x, pairs)
+
+
+@rule("image.resize_with_pad", "image! target_height! target_width! method antialias")
+def _resize_with_pad(b: Builder, a: Arguments) -> Operand:
+    import numpy as np
+
+    x, function = a["image"], a["function"]
+    new = numbers([a["target_height"], a["target_width"]], f"the target size of tf.{function}")
+    if 0 in new:
+        raise Untranslatable(f"tf.{function} to a size of zero is not supported")
+    old = np.array(_static_size(b, x, function), "float32")
+    # With the precision of TensorFlow, as the results are rounded.
+    fitting = old / (old / np.array(new, "float32")).max()
+    before = np.maximum(np.floor((np.array(new, "float32") - fitting) / 2), 0).astype(int).tolist()
+    inner = np.floor(fitting).astype(int).tolist()
+    resized = resize(b, x, inner, a["method"] or "bilinear", antialias=bool(a["antialias"]))
+    return _pad_sides(
+        b, resized, [[one, target - size - one] for one, target, size in zip(before, new, inner, strict=True)]
+    )
+
+
+def _static_size(b: Builder, x: Operand, function: str) -> list[int]:
+    """Return the height and the width of images, which must be known."""
+    size = (b.shape(x) or ())[-3:-1]
+    if len(size) != 2 or not all(isinstance(item, int) for item in size):
+        raise Untranslatable(f"tf.{function} of images of unknown size is not supported")
+    return list(size)
+
+
+def _pad_sides(b: Builder, x: Operand, pairs: list[list[int]]) -> Operand:
+    axes = b.rank(x, "pad")
+    return b.op("Pad", x, pad_width=[[0, 0]] * (axes - 3) + pairs + [[0, 0]], mode="constant")
+
+
+# The matrices by which TensorFlow multiplies the channels.
+_COLOURS = {
+    "rgb_to_yuv": [
+        [0.299, -0.14714119, 0.61497538],
+        [0.587, -0.28886916, -0.51496512],
+        [0.114, 0.43601035, -0.10001026],
+    ],
+    "yuv_to_rgb": [[1.0, 1.0, 1.0], [0.0, -0.394642334, 2.03206185], [1.13988303, -0.58062185, 0.0]],
+    "rgb_to_yiq": [[0.299, 0.59590059, 0.2115], [0.587, -0.27455667, -0.52273617], [0.114, -0.32134392, 0.31119955]],
+    "yiq_to_rgb": [[1.0, 1.0, 1.0], [0.95598634, -0.27201283, -1.10674021], [0.6208248, -0.64720424, 1.70423049]],
+}
+
+
+@rule(" ".join(f"image.{name}" for name in _COLOURS), "images!")
+def _colours(b: Builder, a: Arguments) -> Operand:
+    matrix = _COLOURS[a["function"].removeprefix("image.")]
+    return b.op("Matmul", _of_floats(b, a["images"], a["function"]), Constant(matrix, "float32"))
 
 
 @rule("image.rgb_to_grayscale", "images!")
