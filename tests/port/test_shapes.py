@@ -224,3 +224,9 @@ def test_sizes_that_cannot_be_combined_have_no_shape():
     assert broadcast((2, 3), (2, 4)) is None
     assert broadcast((2, 1), (3,)) == (2, 3)
     assert broadcast((None, 3), None) is None
+
+
+@pytest.mark.no_backend
+def test_arrays_in_a_config_have_a_shape():
+    indices = {"class_name": "__numpy__", "config": {"value": [4, 0], "dtype": "int32"}}
+    assert output_specs("Take", {"axis": 1}, [Spec((None, 6, 3)), indices], {}) == [Spec((None, 2, 3))]

@@ -77,7 +77,9 @@ def is_float(dtype: str | None) -> bool:
 
 
 def shape_of_value(value: Argument) -> Shape:
-    """Return the shape of a nested list."""
+    """Return the shape of a nested list, or of an array as it stands in a config."""
+    if isinstance(value, Mapping) and value.get("class_name") == "__numpy__":
+        value = value["config"]["value"]
     shape: list[int] = []
     while isinstance(value, list | tuple):
         shape.append(len(value))
