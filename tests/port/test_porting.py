@@ -101,6 +101,12 @@ def test_old_name_of_the_number_of_categories_is_translated(tmp_path):
     assert model.layers[-1].num_tokens == 4
 
 
+def test_hashing_of_tensorflow_2_4_loads(tmp_path):
+    hashing = old_layer("Hashing", "hash", num_bins=5, salt=None)
+    model = ramet.load(legacy(tmp_path / "old.h5", old_model(hashing)))
+    assert model.layers[-1].compute_dtype == "int64"
+
+
 @pytest.mark.no_backend
 def test_plan_lists_all_reasons_and_port_raises_the_first(tmp_path):
     path = legacy(tmp_path / "old.h5", old_model(old_layer("Mine", "a"), old_layer("Yours", "b")))

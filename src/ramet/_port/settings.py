@@ -548,6 +548,14 @@ def _special_lookup(layer: Layer, path: str, notes: Notes) -> None:
             )
 
 
+def _special_hashing(layer: Layer, path: str, notes: Notes) -> None:
+    config = layer.config
+    if config.get("output_mode", "int") == "int" and "float" in str(config.get("dtype")):
+        # TensorFlow 2.4 to 2.6 write this dtype, and return int64.
+        config["dtype"] = "int64"
+        notes.add("rewritten", path, "dtype='int64', which its result has")
+
+
 def _special_discretization(layer: Layer, path: str, notes: Notes) -> None:
     config = layer.config
     if "int" in str(config.get("dtype")):
@@ -646,6 +654,7 @@ _SPECIAL: dict[str, Callable[[Layer, str, Notes], None]] = {
     "Bidirectional": _special_bidirectional,
     "CategoryEncoding": _special_lookup,
     "Discretization": _special_discretization,
+    "Hashing": _special_hashing,
     "GRU": _special_gru,
     "GRUCell": _special_gru,
     "InputLayer": _special_input,
