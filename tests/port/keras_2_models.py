@@ -737,6 +737,10 @@ def _merging():
     for name in ("Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum"):
         add(f"merge {name}", lambda name=name: one(getattr(L, name)(), (4, 5), (4, 5)))
     add("merge broadcast", lambda: one(L.Add(), (4, 5), (1, 5), (5,)))
+    # With these sizes, Keras 3 on TensorFlow would take the second input for a bias of another axis.
+    add("merge column as long as a row", lambda: one(L.Add(), (BATCH,), (1,)), alone=True)
+    add("average with a column", lambda: one(L.Average(), (5, 1), (1,), batch=BATCH), alone=True)
+    add("average with a row", lambda: one(L.Average(), (1, BATCH), (1, 1)), alone=True)
     add("concatenate", lambda: one(L.Concatenate(), (4, 5), (4, 2), (4, 1)))
     add("concatenate axis", lambda: one(L.Concatenate(axis=1), (4, 5), (2, 5)))
     add("merge functions", lambda: _merge_functions())

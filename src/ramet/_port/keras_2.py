@@ -14,7 +14,7 @@ from ramet._port.notes import Notes
 from ramet._port.placement import scaled_gates
 from ramet._port.reading import rename_tensors
 from ramet._port.settings import is_hard_sigmoid, made_of_layers, modernize, policy_name, translate_settings
-from ramet._port.shapes import Spec, output_specs
+from ramet._port.shapes import Spec, is_read_as_bias, output_specs
 from ramet._port.tf_ops import Constant, Dim, Known, OpCall, Step, Untranslatable, translate_op
 from ramet._port.tf_ops_base import Builder, leaves, made_of
 from ramet._port.tf_ops_known import known_dtype
@@ -498,6 +498,7 @@ class _Operations:
                 continue
             self._prepare_inputs(layer, call)
             self._make_masks_tensors(layer, call)
+            self._order_summands(layer, call)
             self._note_specs(layer, number, call)
             if (reason := _nothing_left(layer, self._spec(Tensor(name, number)))) is not None:
                 self._refuse(layer, reason, _WITHOUT_CROPPING)
@@ -556,7 +557,7 @@ class _Operations:
         inputs = [one for one in tensors_in(self._model.inputs) if self._spec(one).dtype != "string"]
         builder = Builder(lambda one: self._spec(one).shape, lambda one: self._spec(one).dtype)
         try:
-            self._spend(value)
+            self._spend([value])
             if not inputs or self._spec(inputs[0]).shape is None:
                 raise Untranslatable("its result is a constant, and the model has no input to make it from")
             made_of(builder, value, dtype, inputs[0])
@@ -564,6 +565,24 @@ class _Operations:
             self._refuse(layer, str(error))
             return None
         return Tensor(self._make(layer.name, builder.steps)[-1].name)
+
+    def _order_summands(self, layer: Layer, call: Call) -> None:
+        """Exchange the inputs of a sum if Keras 3 on TensorFlow may take the second one for a bias of another axis."""
+        given = call.args[0] if call.args else None
+        if layer.class_name not in ("Add", "Average") or not isinstance(given, list):
+            return
+        shapes = [self._spec(one).shape if isinstance(one, Tensor) else None for one in given]
+        rank = max((len(shape) for shape in shapes if shape), default=0)
+        aligned = [shape and (*shape[:1], *[1] * (rank - len(shape)), *shape[1:]) for shape in shapes]
+        if len(set(aligned)) < 2 or not any(is_read_as_bias(aligned[0], other) for other in aligned[1:]):
+            return
+        if len(given) == 2 and not is_read_as_bias(aligned[1], aligned[0]):
+            call.args[0] = given[::-1]
+            text = "its inputs are exchanged: Keras 3 on TensorFlow could add the second one along another axis"
+            self._notes.add("rewritten", self._where(layer), text)
+            return
+        text = "if the sizes of several axes are equal, Keras 3 on TensorFlow adds its inputs along other axes"
+        self._notes.add("caution", self._where(layer), text)
 
     def _make_masks_tensors(self, layer: Layer, call: Call) -> None:
         """Replace the constants among the masks of a call: Keras 3 takes tensors, and ramet follows them."""

@@ -78,8 +78,12 @@ def is_float(dtype: str | None) -> bool:
 
 def shape_of_value(value: Argument) -> Shape:
     """Return the shape of a nested list, or of an array as it stands in a config."""
-    if isinstance(value, Mapping) and value.get("class_name") == "__numpy__":
-        value = value["config"]["value"]
+    if (
+        isinstance(value, Mapping)
+        and value.get("class_name") == "__numpy__"
+        and isinstance(value.get("config"), Mapping)
+    ):
+        value = value["config"].get("value")
     shape: list[int] = []
     while isinstance(value, list | tuple):
         shape.append(len(value))
@@ -175,3 +179,30 @@ def concatenated(shapes: Sequence[Shape | None], axis: int) -> Shape | None:
                 next((size for size in sizes if isinstance(size, int)), sizes[0] if len(set(sizes)) == 1 else None)
             )
     return tuple(result)
+
+
+def is_read_as_bias(first: Shape | None, second: Shape | None) -> bool:
+    """Return whether Keras 3 on TensorFlow may add a tensor along another axis than broadcasting does.
+
+    `keras.ops.add` takes a second tensor with one axis longer than 1 for a bias of the last axis of the first one, or of its
+    axis 1, if the sizes match.
+    """
+    if not first or not second or len(first) < 2:
+        return False
+    for axis, size in enumerate(second):
+        others = second[:axis] + second[axis + 1 :]
+        if size == 1 or any(isinstance(other, int) and other != 1 for other in others):
+            continue
+        place = axis - len(second)
+        if _may_equal(size, first[-1]):
+            if place != -1 or len(second) > len(first):
+                return True
+        elif _may_equal(size, first[1]) and place != 1 - len(first):
+            return True
+    return False
+
+
+def _may_equal(size: Size, other: Size) -> bool:
+    """Return whether two sizes can be the same number greater than 1."""
+    known = {item for item in (size, other) if isinstance(item, int)}
+    return len(known) < 2 and 1 not in known

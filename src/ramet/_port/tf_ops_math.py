@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from ramet._port.draft import Tensor
+from ramet._port.shapes import is_read_as_bias
 from ramet._port.tf_ops_base import (
     CORE,
     INTEGERS,
@@ -97,32 +98,9 @@ def _binary(class_name: str) -> Rule:
 
 
 def _is_read_as_bias(b: Builder, x: Operand, y: Operand) -> bool:
-    """Return whether Keras 3 on TensorFlow may add an operand along another axis than broadcasting does.
-
-    `add` there takes anything with one axis longer than 1 for a bias of the last axis or of axis 1, if the sizes match.
-    """
-    first, second = b.shape(x), b.shape(y)
-    if not isinstance(y, Tensor | Step | Constant) or not first or not second or len(first) < 2:
+    if not isinstance(y, Tensor | Step | Constant):
         return False
-    if (number_dtype(b, x, y) or "bool").startswith(("bool", "u")):
-        return False
-    for axis, size in enumerate(second):
-        others = second[:axis] + second[axis + 1 :]
-        if size == 1 or any(isinstance(other, int) and other != 1 for other in others):
-            continue
-        place = axis - len(second)
-        if _may_equal(size, first[-1]):
-            if place != -1 or len(second) > len(first):
-                return True
-        elif _may_equal(size, first[1]) and place != 1 - len(first):
-            return True
-    return False
-
-
-def _may_equal(size: Any, other: Any) -> bool:
-    """Return whether two sizes can be the same number greater than 1."""
-    known = {item for item in (size, other) if isinstance(item, int)}
-    return len(known) < 2 and 1 not in known
+    return not (number_dtype(b, x, y) or "bool").startswith(("bool", "u")) and is_read_as_bias(b.shape(x), b.shape(y))
 
 
 def as_constant(b: Builder, value: Operand, like: Operand) -> Operand:
