@@ -173,6 +173,17 @@ def test_many_files_give_one_table(ramet, tmp_path):
     assert names_in(tmp_path / "ported") == ["good.keras"]
 
 
+def test_model_of_the_users_own_class_counts_as_refused(ramet, tmp_path):
+    legacy(tmp_path / "own.h5", {"class_name": "Own", "config": {"units": 3}}, {"d": {"d/kernel:0": KERNEL}})
+    old_file(tmp_path / "good.h5")
+
+    done = ramet("port", "own.h5", "good.h5", "--into", "ported")
+
+    assert done.code == 1
+    assert done.out.startswith("2 files: 1 ported, 1 refused\n")
+    assert "✗ own.h5   refused: Cannot port the model: its class 'Own' is your own" in done.out
+
+
 def test_plan_of_many_files_says_what_could_be_ported(ramet, tmp_path):
     old_file(tmp_path / "good.h5")
 

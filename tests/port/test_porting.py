@@ -181,6 +181,22 @@ def test_errors_name_the_file_of_the_user(tmp_path):
 
 
 @pytest.mark.no_backend
+def test_model_that_was_saved_before_it_had_weights_is_refused_with_the_reason(tmp_path):
+    report = ramet.port(old_file(tmp_path / "old.h5", arrays={}))
+
+    assert "saved before it had any" in report.refusals[0].reason
+    assert len(report.refusals) == 1
+
+
+@pytest.mark.no_backend
+def test_json_of_something_else_is_not_taken_for_a_model(tmp_path):
+    (tmp_path / "words.json").write_text(json.dumps({"class_name": "Tokenizer", "config": {"num_words": 10}}))
+
+    with pytest.raises(ModelFileError, match="it describes a 'Tokenizer', not a functional or Sequential model"):
+        ramet.port(tmp_path / "words.json")
+
+
+@pytest.mark.no_backend
 def test_target_is_checked_before_the_source_is_read(tmp_path):
     with pytest.raises(ArgumentError, match="unsupported file extension"):
         ramet.port(tmp_path / "missing.h5", tmp_path / "new.pb")

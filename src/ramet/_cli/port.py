@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ramet._cli.command import Command, ExitCode, add_backend, file_name
 from ramet._cli.output import print_message, print_report, print_result, terminal_width
 from ramet._report import Code, Document, ProgressBar, Row, Section, count, escape
-from ramet.errors import ArgumentError, RametError
+from ramet.errors import ArgumentError, PortError, RametError
 
 if TYPE_CHECKING:
     from ramet._port import PortReport
@@ -253,9 +253,10 @@ def _port_many(
             try:
                 report = _port_one(source, None if options.plan else target, options, custom, functions)
             except RametError as error:
-                counts["failed"] += 1
+                is_refused = isinstance(error, PortError)
+                counts["refused" if is_refused else "failed"] += 1
                 worst = ExitCode.DIFFERENT
-                rows.append(_row(shown, error.summary, error.found, error.fix))
+                rows.append(_row(shown, "refused: " * is_refused + error.summary, error.found, error.fix))
                 records.append({"source": str(source), "error": error.summary, "found": error.found, "fix": error.fix})
                 continue
             records.append(json.loads(report.to_json()))

@@ -154,6 +154,10 @@ def place_named(
             notes.refuse("", reason, "use the weights that were saved with this model.")
             continue
         _place_layer(layer, weights, specs, arrays, notes, is_keras_1=is_keras_1)
+    if not filled and any(all_slots(layer) for layer in model.layers):
+        fix = "give the original an Input(shape=...), and save it after it was trained."
+        notes.refuse("", "the file has no weights: the model was saved before it had any", fix)
+        return
     found = {id(layer) for layer in layers.values()}
     for layer in model.layers:
         expected = all_slots(layer)

@@ -256,6 +256,13 @@ def _json_source(path: Path, weights: str | os.PathLike[str] | None, *, isolated
     check_not_converted(config, path.name)
     if not isinstance(config, dict) or not isinstance(config.get("class_name"), str):
         raise misfit("the JSON of a model, as model.to_json() returns it", config, path.name)
+    inner = config.get("config")
+    if not isinstance(inner, list) and not (isinstance(inner, dict) and "layers" in inner):
+        raise ModelFileError(
+            f"Cannot port '{escape(path.name)}': it describes a {config['class_name']!a}, not a functional or Sequential model.",
+            fix="pass the text that model.to_json() returned.",
+            path=str(path),
+        )
     if weights is None:
         raise ArgumentError(
             f"Cannot port '{escape(path.name)}': it describes a model, but contains no weights.",
