@@ -44,6 +44,7 @@ optimizers = {
     "Nadam": new.Nadam(rate),
     "RMSprop": new.RMSprop(rate, momentum=0.5, centered=True),
     "SGD": new.SGD(rate, momentum=0.9, nesterov=True),
+    **{f"{each} by name": each for each in ("adam", "rmsprop", "sgd")},
     "averages": new.Adam(rate, use_ema=True),
     "former Adadelta": old.Adadelta(1.0),
     "former Adagrad": old.Adagrad(rate),
@@ -69,7 +70,7 @@ for name, optimizer in optimizers.items():
     model.compile(optimizer, "mse")
     model.fit(x, y, epochs=3, verbose=0, shuffle=False)
     model.save(f"{folder}/{name}.h5")
-    if name in ("Adam", "RMSprop", "Ftrl"):
+    if name in ("Adam", "RMSprop", "Ftrl") or isinstance(optimizer, str):
         model.save(f"{folder}/{name}.keras")
     if name in ("Adam", "former Adam"):
         model.save(f"{folder}/{name}", save_format="tf")
@@ -111,9 +112,11 @@ NAMED = [
     "Lion",
     "RMSprop",
     "SGD",
+    "sgd by name",
 ]
 FORMER = [f"former {name}" for name in ("Adadelta", "Adagrad", "Adam", "Adamax", "Ftrl", "RMSprop momentum", "SGD")]
 NUMBERED = ["Adam.keras", "RMSprop.keras", "Ftrl.keras"]
+NUMBERED += [f"{name} by name.keras" for name in ("adam", "rmsprop", "sgd")]
 FOLDERS = ["Adam", "former Adam"]
 
 
@@ -122,8 +125,10 @@ def test_training_goes_on_where_it_was(name, trained, tmp_path):
     report = port(trained / name, tmp_path / "new.keras")
 
     expected = np.load(trained / f"{name.partition('.')[0]}.npy")
+    steps = keras.models.load_model(tmp_path / "new.keras").optimizer.iterations
     found = trained_further(tmp_path / "new.keras")
     assert left_out(report) == []
+    assert int(keras.ops.convert_to_numpy(steps)) == 3
     np.testing.assert_allclose(found, expected, rtol=0, atol=2e-5 * np.abs(expected).max())
     used = [detail for path, (fate, detail) in report.arrays.items() if path.startswith("optimizer") and fate == "used"]
     assert "optimizer/vars/0" in used

@@ -149,6 +149,8 @@ def _optimizer(value: Json, notes: Notes) -> Json:
     config = {key: plain_number(item) for key, item in settings.items()}
     if "lr" in config:
         config["learning_rate"] = config.pop("lr")
+    # `compile("adam")` leaves only the name in an archive. The state of the optimizer contains the learning rate.
+    config.setdefault("learning_rate", 0.01 if name == "SGD" else 0.001)
     rate = config.get("learning_rate")
     if isinstance(rate, dict):
         config["learning_rate"] = _schedule(rate)

@@ -127,13 +127,11 @@ def state_of_keras_2(
     kinds = _kinds(name, settings)
     rates = _settings_among(weights, specs)
     weights = weights.without(rates)
+    spare = _spare(weights, name, kinds, before, specs)
+    weights = weights.without(spare)
     if weights.variables is None:
         found = _by_order(weights, kinds, before)
     elif all(_COUNTED.fullmatch(_last(one)) for one in weights.names):
-        spare = _spare(weights, name, kinds, before, specs)
-        for path in spare:
-            arrays.leave_out(path, f"{name} does not use it with these settings")
-        weights = weights.without(spare)
         found = _by_count(weights, kinds, before, specs)
     else:
         found = _by_name(weights, name, kinds, after)
@@ -145,6 +143,8 @@ def state_of_keras_2(
         raise UnknownStateError("it belongs to other weights")
     if len(set(paths)) != len(weights.paths):
         raise UnknownStateError("it has more variables than in Keras 3")
+    for path in spare:
+        arrays.leave_out(path, f"{name} does not use it with these settings")
     for path in rates:
         arrays.leave_out(path, "a setting of the optimizer, which is in its config")
     state = [Values((path,), specs[path].shape, specs[path].dtype) for path in paths]
@@ -272,7 +272,7 @@ def _spare(
     before: list[Values],
     specs: Mapping[str, ArraySpec],
 ) -> tuple[str, ...]:
-    """Return the paths of the variables that Keras before 2.4 saved, but did not use."""
+    """Return the paths of the variables that Keras 2 saved, but did not use: SGD without momentum, Adam before 2.4."""
     end = weights.paths[sum(map(len, kinds)) * len(before) + 1 :]
     shapes = [specs[path].shape for path in end]
     without_momentum = optimizer == "SGD" and not kinds and shapes == [values.shape for values in before]

@@ -91,7 +91,13 @@ def _object(value: Json, kind: str, what: str) -> _Config:
     """Return an object of tf_keras with the settings of one of Keras 3."""
     if isinstance(value, str) and kind == "optimizers":
         names = {known.lower(): known for known in OBJECTS[kind]}
-        value = {"class_name": names.get(value.lower(), value), "config": {}, "module": "keras.optimizers"}
+        # The default learning rates of Keras 3. That of Lion is another one in Keras 2.
+        rate = 0.01 if value.lower() == "sgd" else 0.001
+        value = {
+            "class_name": names.get(value.lower(), value),
+            "config": {"learning_rate": rate},
+            "module": "keras.optimizers",
+        }
     if not isinstance(value, dict) or not isinstance(value.get("class_name"), str):
         raise _UnknownError(f"the file does not describe {what}")
     name, config = value["class_name"], value.get("config")
