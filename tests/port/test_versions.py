@@ -30,7 +30,10 @@ NEEDS = {
     "operations": "3.2",
     "norm_operation": "3.9",
     "scores": "3.8",
+    "initializers": "3.2",
 }
+# What a release writes as another model, which it loads as such itself: Keras 3.2 numbers calls of nested models wrongly.
+WRITTEN_WRONGLY = {("3.2", "nested")}
 # Models that older releases run on torch only with torchvision, of which there is no build for every machine.
 NEED_TORCHVISION = {"Resizing", "UpSampling2D"} if keras.backend.backend() == "torch" else set()
 
@@ -114,6 +117,8 @@ def test_ported_models_compute_the_same_in_an_older_release(release, saved, tmp_
 
     # And back: what this release writes is ported to the installed one.
     for name in answers:
+        if (target, name) in WRITTEN_WRONGLY:
+            continue
         again = tmp_path / f"{name} again.keras"
         assert port(tmp_path / release / f"{name}.keras", SOURCE, again).refusals == (), name
         model = keras.saving.load_model(again)

@@ -343,6 +343,7 @@ _LIMITS = (
     ),
     _Limit(_layers("AdditiveAttention Attention"), "3.8", _returns_scores, "cannot return the scores in a model"),
     _Limit(_layers("Pipeline"), "3.7", lambda _: True, "cannot load it"),
+    _Limit(frozenset(_RENAMED[0]), "3.2", lambda _: True, "cannot load it"),
     _Limit(_layers("RandomGrayscale"), "3.11", lambda _: True, "cannot load it in a model", first="3.10"),
     _Limit(
         _layers("IntegerLookup StringLookup TextVectorization"),
@@ -401,6 +402,9 @@ def adapt_to_loader(name: str, value: _Object, target: str, path: str, notes: No
         else:
             reason = f"Keras {target} cannot load strides that are not the size of the patches"
             notes.refuse(path, reason, "port for Keras 3.14 or newer, or use keras.ops.conv.")
+    elif name == "keras.src.ops.nn.RMSNorm" and is_before(target, "3.11") and config.get("scale") is None:
+        config["scale"] = 1
+        notes.add("rewritten", path, "scale=1, which None means")
     elif name == "keras.layers.Softmax" and is_before(target, "3.10") and _masks(value):
         notes.add("caution", path, f"where its mask removes everything, the result is zero, but not in Keras {target}")
     elif name in _TRANSPOSED and is_before(target, "3.11") and config.get("output_padding") is not None:
