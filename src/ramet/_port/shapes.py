@@ -77,7 +77,7 @@ def is_float(dtype: str | None) -> bool:
 
 
 def shape_of_value(value: Argument) -> Shape:
-    """Return the shape of a nested list, or of an array as it stands in a config."""
+    """Return the shape of a nested list, or of an array that a config contains."""
     if (
         isinstance(value, Mapping)
         and value.get("class_name") == "__numpy__"
