@@ -744,7 +744,7 @@ def _merging():
     add("concatenate", lambda: one(L.Concatenate(), (4, 5), (4, 2), (4, 1)))
     add("concatenate axis", lambda: one(L.Concatenate(axis=1), (4, 5), (2, 5)))
     add("merge functions", lambda: _merge_functions())
-    add("concatenate masked", _concatenate_masked)
+    add("concatenate masked", _concatenate_masked, alone=True)
     for name, options, shapes in [
         ("dot", {"axes": 1}, ((4,), (4,))),
         ("dot axes", {"axes": (2, 1)}, ((3, 4), (4, 5))),
@@ -811,8 +811,8 @@ def _merge_functions():
 
 def _concatenate_masked():
     a, b = k.Input((4, 3)), k.Input((4, 3))
-    joined = L.Concatenate(axis=-1)([L.Masking(0.0)(a), L.Masking(0.0)(b)])
-    return k.Model([a, b], L.LSTM(3)(joined))
+    joined = L.Concatenate(axis=-1, name="concatenate")([L.Masking(0.0)(a), L.Masking(0.0)(b)])
+    return k.Model([a, b], L.Concatenate(name="concatenate_1")([L.LSTM(3)(joined), L.Flatten()(b)]))
 
 
 def _attention_masks(layer):

@@ -54,7 +54,7 @@ JOINED = [name for name, parts in BUNDLES.items() if runs_here(CASES[parts[0]])]
 
 
 # Cases whose files are changed in tests.
-ALWAYS = [name for name in ("nested three levels", "spectral normalization") if name not in RUN]
+ALWAYS = [name for name in ("concatenate masked", "nested three levels", "spectral normalization") if name not in RUN]
 MORE = os.environ.get("RAMET_EXAMPLES")
 several = settings(
     derandomize=not MORE,
@@ -208,6 +208,16 @@ def datasets(path):
     with h5py.File(path) as file:
         file.visititems(lambda name, item: found.update({name: item.shape}) if isinstance(item, h5py.Dataset) else None)
     return found
+
+
+def test_model_with_joined_masks_is_loaded_several_times(files, tmp_path):
+    port(files("concatenate masked") / "model.h5", tmp_path / "new.keras", isolated=False)
+    keras.utils.clear_session()
+
+    # Keras names operations on masks by their number in the process: `concatenate`, then `concatenate_1`.
+    loaded = [keras.models.load_model(tmp_path / "new.keras") for _ in range(3)]
+
+    assert {one.layers[-1].name for one in loaded} == {"concatenate_1_layer"}
 
 
 def test_every_array_is_accounted_for(files, tmp_path):

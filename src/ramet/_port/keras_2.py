@@ -238,10 +238,10 @@ class _Translation:
         names: dict[str, str] = {}
         numbers: dict[str, int] = {}
         masked = _masked_layers(model) if model.is_functional else frozenset()
+        # Keras 3 counts the operations on masks in all models of a process, so that any number may be taken.
+        joins_masks = any(layer.name in masked and layer.class_name == "Concatenate" for layer in model.layers)
         for layer in model.layers:
-            is_taken = (
-                layer.name in masked and layer.class_name == "Concatenate" and _OF_OPERATION.fullmatch(layer.name)
-            )
+            is_taken = joins_masks and _OF_OPERATION.fullmatch(layer.name)
             if "/" not in layer.name and not is_taken:
                 continue
             name = base = f"{layer.name}_layer" if is_taken else layer.name.replace("/", "_")

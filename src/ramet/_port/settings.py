@@ -503,12 +503,18 @@ def _special_attention(layer: Layer, path: str, notes: Notes) -> None:
 
 
 def _special_bidirectional(layer: Layer, path: str, notes: Notes) -> None:
-    """Write the second layer of a Bidirectional that starts backwards: Keras 3 would give it the same direction."""
+    """Write the second layer of a Bidirectional, as Keras 3 does.
+
+    Without it, Keras 3 makes a copy that starts backwards, too, or sometimes, in a model with several, a copy of another one.
+    """
     forward, backward = layer.config.get("layer"), layer.config.get("backward_layer")
-    if isinstance(forward, Layer) and forward.config.get("go_backwards") and backward is None and layer.backward:
-        layer.backward.config["go_backwards"] = False
-        layer.backward.name = layer.backward.config["name"] = f"backward_{forward.name}"
-        layer.config["backward_layer"] = layer.backward
+    if not isinstance(forward, Layer) or backward is not None or layer.backward is None:
+        return
+    is_backwards = bool(forward.config.get("go_backwards"))
+    layer.backward.config["go_backwards"] = not is_backwards
+    layer.backward.name = layer.backward.config["name"] = f"backward_{forward.name}"
+    layer.config["backward_layer"] = layer.backward
+    if is_backwards:
         notes.add(
             "rewritten", path, "its backward_layer is now explicit, because its layer starts with go_backwards=True"
         )
