@@ -145,7 +145,7 @@ def _pairs(options: argparse.Namespace) -> list[tuple[Path, Path | None]]:
         raise ArgumentError(
             f"Cannot port {count(len(files), 'file')} at once without a folder.", fix="add --into FOLDER."
         )
-    # Without a target, the report of a file that is current says so.
+    # A file that is current needs no target: the report says that it is current.
     return [(files[0], None if options.plan or len(files) == 1 else files[1])]
 
 

@@ -22,7 +22,8 @@ def vocabularies_into_settings(model: Model, members: Mapping[str, Callable[[], 
     for path, layer in walk_layers(model):
         if layer.class_name not in _LOOKUPS:
             continue
-        mine = [name for name in members if name.startswith(f"assets/{groups.get(id(layer))}/")]
+        group = groups.get(id(layer))
+        mine = [name for name in members if group is not None and name.startswith(f"assets/{group}/")]
         used.update(mine)
         if not mine or layer.config.get("vocabulary") is not None:
             continue
