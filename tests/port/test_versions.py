@@ -262,6 +262,23 @@ def test_an_activation_that_the_target_lacks_is_refused(target):
 
 
 @pytest.mark.no_backend
+@pytest.mark.filterwarnings("ignore:.*was passed an input with a mask attached to it:UserWarning")
+@pytest.mark.parametrize(("mask", "nested"), [(True, False), (True, True), (False, False)])
+def test_attention_to_masked_values_is_refused_where_a_release_fails_on_it(mask, nested, tmp_path):
+    words = keras.Input((6,), dtype="int32")
+    x, y = keras.Input((6, 4)), keras.layers.Embedding(9, 4, mask_zero=mask)(words)
+    scored = keras.layers.Attention(name="scored")
+    inner = keras.Model(x, scored([x, x]), name="inner")
+    keras.Model(words, inner(y) if nested else scored([y, y])).save(tmp_path / "model.keras")
+
+    for target in ("3.8", "3.11", "3.12"):
+        refusals = port(tmp_path / "model.keras", target, tmp_path / f"{target}.keras").refusals
+        # Keras 3.3 and 3.8 end with "Incompatible shapes for broadcasting".
+        expected = ["inner/scored" if nested else "scored"] if mask and target != "3.12" else []
+        assert sorted({refusal.path for refusal in refusals}) == expected
+
+
+@pytest.mark.no_backend
 @pytest.mark.parametrize("source", ["3.15", "3.9", "3.8", "3.5"])
 def test_a_layer_as_activation_is_refused_whatever_release_wrote_it(source):
     # Keras 3.0 to 3.9 write such files, and cannot load them.

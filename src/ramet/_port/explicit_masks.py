@@ -56,6 +56,36 @@ def make_masks_explicit(model: Model, notes: Notes, *, source: Generation, targe
     return models.is_changed
 
 
+def refuse_masked_values(model: Model, target: str, notes: Notes, path: str = "", inputs: Masks | None = None) -> None:
+    """Refuse a layer whose values come with a mask: releases before 3.12 lay it over the scores without the axis it lacks.
+
+    Args:
+        model: A model of Keras 3.
+        target: A release before 3.12.
+        notes: Gets the refusals.
+        path: The path of a nested model.
+        inputs: The masks of its inputs.
+    """
+    if not model.is_functional:
+        return
+    follower = Follower(model, 3, path)
+    follower.follow(inputs or [None] * len(list(tensors_in(model.inputs))))
+    for layer in model.layers:
+        where = f"{path}/{layer.name}" if path else layer.name
+        for call in layer.calls:
+            given = call.args[0] if call.args else None
+            if layer.model is not None:
+                masks = [follower.masks.get(tensor) for tensor in call.tensors()]
+                refuse_masked_values(layer.model, target, notes, where, masks)
+            elif layer.class_name not in ("AdditiveAttention", "Attention") or not isinstance(given, list):
+                continue
+            elif call.kwargs.get("mask") is None and not call.kwargs.get("use_causal_mask"):
+                values = given[1] if len(given) > 1 else None
+                if isinstance(values, Tensor) and follower.masks.get(values) is not None:
+                    reason = f"{layer.class_name}: Keras {target} cannot compute it with a mask of the values"
+                    notes.refuse(where, reason, "port for Keras 3.12 or newer, or change the layer.")
+
+
 @dataclass(slots=True)
 class _Models:
     """What is known about all models that are inside each other.

@@ -21,7 +21,7 @@ from ramet._port.archive import empty_groups, saved_groups, target_arrays, write
 from ramet._port.cautions import add_cautions
 from ramet._port.compiling import custom_names, translate_compile
 from ramet._port.draft import Model, tensors_in
-from ramet._port.explicit_masks import make_masks_explicit
+from ramet._port.explicit_masks import make_masks_explicit, refuse_masked_values
 from ramet._port.keras_2 import express_hard_sigmoid, modernize_model, serialized_function, translate_model
 from ramet._port.keras_3 import complete_model
 from ramet._port.notes import Notes
@@ -553,6 +553,7 @@ def _keras_3_target(
 ) -> _Prepared:
     newest = known_versions()[-1]
     if not notes.refusals and wanted != newest:
+        _check_masks_of_values(config, newest, wanted, notes)
         config = rewrite_for(config, source=newest, target=wanted, notes=notes)
 
     def write(target: Path) -> None:
@@ -597,6 +598,7 @@ def _from_keras_3(source: SourceFile, wanted: str, notes: Notes, given: dict[str
     values = {path: Values((path,), spec.shape, spec.dtype) for path, spec in source.arrays.items()}
     if wanted == TF_KERAS:
         return _tf_keras_target(source.config, values, source, arrays, notes)
+    _check_masks_of_values(source.config, written_by, wanted, notes)
     config, scaled = _for_before_3_10(source.config, written_by, wanted, notes)
     config = rewrite_for(config, source=written_by, target=wanted, notes=notes)
     renamed = rename_weights(list(source.arrays), source=written_by, target=wanted, config=source.config)
@@ -625,6 +627,13 @@ def _from_keras_3(source: SourceFile, wanted: str, notes: Notes, given: dict[str
     # The JSON of a model is a file, too, but it has no weights.
     original = source.path if source.path.is_file() and source.path.suffix != ".json" else None
     return _Prepared(arrays, write, config, is_current=is_current, original=original)
+
+
+def _check_masks_of_values(config: dict[str, Json], source: str, target: str, notes: Notes) -> None:
+    settings = config.get("config")
+    has_layers = isinstance(settings, dict) and isinstance(settings.get("layers"), list)
+    if has_layers and is_before(target, "3.12") and not is_before(source, "3.12"):
+        refuse_masked_values(read_model(copy.deepcopy(config)), target, notes)
 
 
 def _for_before_3_10(
